@@ -31,6 +31,7 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.model.schema import Schema
+from lakeview.storage import LocalStorage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import START, DeltaHistory
 from tests.builders.stores import FarStorage
@@ -177,6 +178,23 @@ def test_a_folder_of_partitions_is_not_hidden(tmp_path: Path) -> None:
     (tmp_path / "_day=1/rows.parquet").touch()
     with pytest.raises(InvalidRequestError, match="has files and no table, of which a vacuum"):
         lv.create_table(str(tmp_path), {"id": pl.Int64, "_day": pl.Int64}, partition_by=["_day"])
+
+
+def test_a_table_that_is_made_while_its_folder_is_listed_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "_checkpoints").touch()
+    folders = LocalStorage.folders
+
+    def late(storage: LocalStorage, folder: str) -> list[str]:
+        monkeypatch.setattr(LocalStorage, "folders", folders)
+        orders(tmp_path)
+        (tmp_path / "day=1").mkdir()
+        return folders(storage, folder)
+
+    monkeypatch.setattr(LocalStorage, "folders", late)
+    with pytest.raises(CommitConflictError, match="holds a table already"):
+        orders(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["v1.metadata.json", "00000-a.gz.metadata.json", "00001-b.metadata.json.gz"])

@@ -164,6 +164,7 @@ def check_no_files(storage: Storage) -> None:
     # a folder of a partition is never hidden: the new table may have a column of its name
     if all(name.startswith(("_", ".")) and "=" not in name for name in names):
         return
+    check_no_table(storage)  # once more: one that another writer made meanwhile has files
     if "metadata" in names:
         check_no_iceberg_table(storage, (name for name, *_ in storage.entries_from("metadata")))
     raise InvalidRequestError(
