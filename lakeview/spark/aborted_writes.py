@@ -7,7 +7,8 @@ from lakeview.storage import Storage
 
 
 def remove_files(storage: Storage, prefix: str, *, one_folder: bool) -> None:
-    """Remove the files whose names begin with `prefix`, and what was begun of them; errors of the store leave files.
+    """Remove the files of a write, whose names begin with `prefix`, and what was begun of them; errors of the store leave
+    files.
 
     `one_folder`: they lie in the root of the store. Files in folders are found in local stores alone: in others a
     listing of the whole table may take minutes.
@@ -17,6 +18,6 @@ def remove_files(storage: Storage, prefix: str, *, one_folder: bool) -> None:
     with suppress(LakeviewError, OSError):
         names = storage.list_from("", prefix)["name"] if storage.remote else storage.names()
         for name in names:
-            # a temporary file is the name of its file behind a dot
-            if name.rpartition("/")[2].removeprefix(".").startswith(prefix):
+            # a dot comes before it in a temporary file's name, and a hash where Iceberg spreads files without folders
+            if prefix in name.rpartition("/")[2]:
                 storage.delete(name)

@@ -21,9 +21,11 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.spark import lakeview_errors
+from lakeview.spark.aborted_writes import remove_files
 from lakeview.spark.datasource import LakeviewDataSource
 from lakeview.spark.iceberg_writer import IcebergWriter
 from lakeview.spark.stream_writer import LakeviewStreamWriter
+from lakeview.storage import open_storage
 from tests.builders.catalogs import RestState, rest_catalog
 from tests.builders.iceberg import IcebergHistory
 
@@ -206,6 +208,17 @@ def test_rows_of_a_definition_that_is_gone_are_not_committed(spark: SparkSession
         writer.commit([message])
     writer.abort([message])
     assert list(place.rglob("*.parquet")) == []
+
+
+def test_files_of_an_aborted_write_are_found_by_its_id(tmp_path: Path) -> None:
+    """Behind a hash as well, where a table spreads its files over folders of no partition; no file of another write."""
+    own, other = "a" * 32, "b" * 32
+    names = [f"0101/1010/0000/11110000-{own}-1.parquet", f"p=1/{own}-2.parquet", f"p=1/.{own}-3.parquet.c.tmp"]
+    for name in [*names, f"{own}/{other}-4.parquet"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    remove_files(open_storage(str(tmp_path)), own, one_folder=False)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{other}-4.parquet"]
 
 
 @pytest.mark.parametrize("hashed", ["false", "true"])
