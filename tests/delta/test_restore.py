@@ -13,6 +13,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.restore import check_no_vacuum
 from lakeview.model.clock import system_clock
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import (
@@ -180,3 +181,23 @@ def test_a_vacuum_that_ended_is_not_the_one_that_still_deletes(tmp_path: Path) -
         again(table).restore(2)
     (log / f"{first + 3:020}.json").write_text(json.dumps(commits[3]))
     assert again(table).restore(2) == first + 4
+
+
+def test_a_vacuum_counts_whatever_a_log_cleanup_takes_beside_the_restore(tmp_path: Path) -> None:
+    table = make_table(tmp_path)
+    log, begin = tmp_path / "_delta_log", table.latest_version + 1
+    for version in range(begin, begin + 12):  # a vacuum begins, and appends follow
+        operation = "VACUUM START" if version == begin else "WRITE"
+        info = {"commitInfo": {"operation": operation, "timestamp": milliseconds(system_clock())}}
+        (log / f"{version:020}.json").write_text(json.dumps(info))
+    table.refresh()
+    table.checkpoint()
+    opened, later = again(table), again(table)
+    versions = opened.log.versions()
+    assert later.log.versions() == versions
+    for version in range(begin):  # gone after they were listed
+        (log / f"{version:020}.json").unlink()
+    with pytest.raises(CommitConflictError, match=f"a vacuum, version {begin}, is deleting files"):
+        check_no_vacuum(opened.log, versions[-1], milliseconds(system_clock()))
+    (log / f"{begin:020}.json").unlink()
+    check_no_vacuum(later.log, versions[-1], milliseconds(system_clock()))

@@ -30,7 +30,7 @@ EXHAUSTIVE_VACUUM = ("delete", "vacuum")
 OTHERS = [
     "append+delete@plain", "append+append@due", "restore+delete@vectors", "restore+checkpoint@vectors",
     "replace+append@feed", "create+clone@empty", "convert+convert@parquet", "create+create@empty/local",
-    "vacuum@tracked",
+    "vacuum@tracked", "restore+clean@due", "restore+clean@tracked",
 ]  # fmt: skip
 """Pairs beyond the matrix, and a vacuum alone, with at most one fault at any call."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.schemas import parse_schema, schema_text
-from lakeview.delta.log.actions import DomainMetadata, Metadata
+from lakeview.delta.log.actions import CommitInfo, DomainMetadata, Metadata
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.write.column_ids import MAX_ID
@@ -22,7 +22,7 @@ from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.model.addresses import is_absolute
-from lakeview.model.errors import CommitConflictError, DataFileMissingError, InvalidRequestError
+from lakeview.model.errors import CommitConflictError, CorruptTableError, DataFileMissingError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
@@ -78,7 +78,7 @@ def check_no_vacuum(log: TableLog, version: int, now: int) -> None:
     """CommitConflictError while a vacuum deletes: one that began before this version and has not ended. What came into
     use again after it asked the log, it deletes. `now`: milliseconds since 1970."""
     ended = 0
-    for at, info in log.infos([v for v in reversed(log.versions()) if v <= version]):  # from the newest on
+    for at, info in _infos(log, [v for v in reversed(log.versions()) if v <= version]):  # from the newest on
         if info.timestamp is not None and now - info.timestamp >= _KILLED:
             return
         if info.operation == VACUUM_END:
@@ -94,6 +94,30 @@ def check_no_vacuum(log: TableLog, version: int, now: int) -> None:
                 operation=info.operation,
                 user=info.user,
             )
+
+
+def _infos(log: TableLog, versions: Sequence[int]) -> Iterator[tuple[int, CommitInfo]]:
+    """What commits say about themselves, from the newest on, down to the first that a log cleanup has taken meanwhile.
+
+    Several are read at once: where one of them is gone, the newer ones are read one at a time, and none is left out.
+    """
+    after = 0
+    try:
+        for each in log.infos(versions):
+            yield each
+            after += 1
+        return
+    except CorruptTableError as error:
+        if error.kind != "versions-not-contiguous":
+            raise
+    for version in versions[after:]:
+        try:
+            infos = list(log.infos([version]))
+        except CorruptTableError as error:
+            if error.kind != "versions-not-contiguous":
+                raise
+            return
+        yield from infos
 
 
 def _merged(now: Metadata, then: Metadata) -> Metadata:
