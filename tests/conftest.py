@@ -142,9 +142,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 @pytest.fixture(scope="session")
 def chromium() -> str | None:
-    """The system's Chromium; None means the one that Playwright installed."""
-    paths = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))
-    return next((path for path in paths if path), None)
+    """The system's Chromium, of several the one without windows, which takes a tenth less CPU time; None means the one
+    that Playwright installed."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
