@@ -883,3 +883,15 @@ def test_an_overwrite_without_rows_leaves_none(tmp_path: Path, none: pl.DataFram
     table.append(rows(1, 2))
     assert table.overwrite(none) == 2
     assert ids(table) == []
+
+
+def test_a_table_with_in_commit_timestamps_is_written_though_a_checkpoint_alone_is_left_of_its_log(
+    tmp_path: Path,
+) -> None:
+    table = lv.create_table(str(tmp_path), ORDERS, properties=ICT)
+    table.checkpoint()
+    for commit in (tmp_path / "_delta_log").glob("*.json"):
+        commit.unlink()
+    again = lv.open_table(str(tmp_path))
+    assert isinstance(again, DeltaTable)
+    assert again.set_properties({"owner": "ann"}) == table.latest_version + 1

@@ -57,7 +57,7 @@ def time_before(log: TableLog, start: int, version: int) -> datetime | None:
     """The time of the commit before a version that is to be committed; `start` as of CommitTimes. The commit's own word
     comes first: a listing may be older and lack it."""
     if version > start:
-        with suppress(CorruptTableError):  # a checkpoint stands in for it
+        with suppress(CorruptTableError, VersionNotFoundError):  # a checkpoint stands in for it
             own = moment(next(log.infos([version - 1]))[1].in_commit_timestamp)
             if own is not None:
                 return own
