@@ -128,8 +128,12 @@ def _say_too_much(size: int, cheaper: str) -> None:
 def forget(error: LakeviewError) -> None:
     """Ends the request of the last button, which failed: it is not begun again without a press."""
     queries = _queries()
-    reason = error.message if error.fix is None else f"{error.message}; {error.fix}"
-    queries.end(queries.current, errors.as_typed(reason))
+    queries.end(queries.current, _reason(error))
+
+
+def _reason(error: LakeviewError) -> str:
+    """What went wrong and what to do, as it is said when the page is drawn again."""
+    return errors.as_typed(error.message if error.fix is None else f"{error.message}; {error.fix}")
 
 
 @dataclass(slots=True)
@@ -234,7 +238,7 @@ def _run(request: Request | SparkRequest, budget: Budget, queries: _Queries, key
     except BaseException as error:
         if not is_part_known:  # every later run would begin it again
             stopped = "a job on Spark was stopped" if isinstance(request, SparkRequest) else request.stopped_early
-            queries.end(key, errors.public_text(error.message) if isinstance(error, LakeviewError) else stopped)
+            queries.end(key, _reason(error) if isinstance(error, LakeviewError) else stopped)
         raise
     finally:
         queries.running.pop(request).set()
