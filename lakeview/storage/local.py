@@ -172,7 +172,7 @@ class LocalStorage(Storage):
 
     def _open(self, path: str) -> IO[bytes]:
         """A file that lies inside the allowed roots: the opened one does, also where its name leads elsewhere by now.
-        To look for links folder by folder first takes twice as long, and each call of the system that is spared counts
+        To look for links folder by folder first takes twice as long, and each call of the system counts
         (benches/bench_writer.py, 1,000 files)."""
         with Translated(path):
             plain = open_plain(super().resolve(path))
