@@ -7,7 +7,7 @@ from lakeview.storage import Storage
 
 
 def remove_files(storage: Storage, prefix: str, *, one_folder: bool) -> None:
-    """Remove the files of a write, whose names begin with `prefix`, and what was begun of them; errors of the store
+    """Remove the files of a write, whose names have `prefix` in them, and their temporary files; errors of the store
     leave files.
 
     `one_folder`: they lie in the root of the store. Files in folders are found in local stores alone: in others a

@@ -12,7 +12,7 @@ from tests.browser.visitor import Visitor
 STREAMLITS_OWN: dict[str, tuple[str, ...]] = {
     # the column of ticks of a table whose rows can be chosen
     "empty-table-header": ('aria-colindex="1" ',),
-    # the faded ink of the words beside a metric's chip
+    # the faded ink of the words next to a metric's chip
     "color-contrast": (" in stMetricDeltaDescription",),
     # Vega's brush, and layers that hold no mark
     "svg-img-alt": ("role-mark brushed_brush", 'container"></g>', 'container" pointer-events="none"></g>'),

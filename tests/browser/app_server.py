@@ -25,17 +25,17 @@ lock for the start."""
 
 
 _PORTS = range(20_000, 32_000)
-"""Below those of which systems give one to a connection, or to whoever asks for any: Streamlit takes the port some
-seconds after it was chosen."""
+"""Below the ephemeral ports, of which systems give one to each connection: Streamlit binds the port some seconds after
+it was chosen."""
 
 
 def _free_port() -> int:
-    """A port of this machine where nobody listens."""
+    """A port of this machine on which no server listens."""
     for port in random.sample(_PORTS, len(_PORTS)):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
-    pytest.fail(f"somebody listens on every port from {_PORTS.start} to {_PORTS.stop - 1}")
+    pytest.fail(f"a server listens on every port from {_PORTS.start} to {_PORTS.stop - 1}")
 
 
 @contextmanager
