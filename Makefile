@@ -123,7 +123,7 @@ $(VENV)/run.stamp: requirements.txt
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/test.stamp: requirements-test.txt $(VENV)/run.stamp $(PEERS) $(VENV)/spark35-tables.stamp
+$(VENV)/test.stamp: requirements-test.txt $(VENV)/run.stamp $(PEERS) $(VENV)/spark35-tables.stamp | $(VENV)/azurite.stamp
 	@echo "Installing the packages of requirements-test.txt into $(VENV)"
 	@$(PIP) -r requirements.txt -r requirements-test.txt
 	@touch $@
@@ -143,9 +143,14 @@ $(VENV)/spark35-tables.stamp: tests/iceberg/spark35_tables.py $(VENV)/spark35.st
 		{ cat $(VENV)/spark35-tables.log; exit 1; }
 	@touch $@
 
-# Microsoft's emulator of Azure Blob Storage, for tests/storage: they say so where it is missing.
-azurite:
-	npm install --no-audit --no-fund --prefix $(VENV)/azurite azurite@3.37.0
+# Microsoft's emulator of Azure Blob Storage, for tests/storage: by npm where there is one, and the tests say so where it
+# is missing.
+azurite: $(VENV)/run.stamp
+	@npm install --silent --no-audit --no-fund --fetch-retries 1 --prefix $(VENV)/azurite azurite@3.37.0
+
+$(VENV)/azurite.stamp: $(VENV)/run.stamp
+	@! command -v npm >/dev/null || $(MAKE) --no-print-directory azurite || echo "npm gave no azurite: try make azurite"
+	@touch $@
 
 # One joint resolution of the ranges in pyproject.toml, written to requirements.txt and requirements-test.txt.
 pins:
