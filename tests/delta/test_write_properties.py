@@ -118,6 +118,25 @@ def test_properties_of_ones_own_and_switched_off_ones_are_kept_as_they_are(tmp_p
     assert deltalake.DeltaTable(str(tmp_path)).metadata().configuration == properties
 
 
+@pytest.mark.parametrize("name", ["", " \t", "a\0b", "delta.feature.a\nb", "owner\x1b[1m", "delta.constraints.a\0b"])
+def test_a_name_that_cannot_be_typed_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidRequestError, match="the name of a property is ") as caught:
+        make_table(tmp_path / "new", {name: "1"})
+    assert caught.value.kind == "property-name"
+    assert not (tmp_path / "new").exists()
+    table = make_table(tmp_path / "old")
+    with pytest.raises(InvalidRequestError, match="printable characters"):
+        table.set_properties({name: "1"})
+    with pytest.raises(InvalidRequestError, match=r"the name of a constraint|needs a name"):
+        table.add_constraint(name, "id > 0")
+    assert table.refresh() is False
+
+
+def test_a_constraint_without_a_name_is_not_created_with_a_table(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match=r"the name in delta\.constraints\. is '', which is blank"):
+        make_table(tmp_path / "new", {"delta.constraints.": "id > 0"})
+
+
 def test_a_property_that_is_no_text_is_refused(tmp_path: Path) -> None:
     wrong: Any = {"delta.checkpointInterval": 5}
     with pytest.raises(InvalidRequestError, match=r"delta\.checkpointInterval is 5, which it cannot be"):

@@ -12,7 +12,7 @@ from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.file_selection import live_files
 from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.pending_commit import PendingCommit
-from lakeview.delta.write.property_checks import check_changes
+from lakeview.delta.write.property_checks import check_changes, check_name
 from lakeview.delta.write.row_rules import Expression
 from lakeview.delta.write.rules import properties_of, property_features, supported_features
 from lakeview.model.arguments import integer_of, text_of
@@ -65,6 +65,7 @@ class PropertyChanges(PendingCommit):
         """
         if not text_of(name, "name").strip():
             raise InvalidRequestError("a constraint needs a name", fix="give one", kind="constraint-name")
+        check_name(name, "the name of a constraint")
         if any(key.lower() == f"{_CONSTRAINT}{name}".lower() for key in self.definition.properties):
             raise InvalidRequestError(
                 f"the table has a constraint {name} already", fix="drop it first, or choose another name", place=name,

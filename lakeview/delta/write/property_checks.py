@@ -19,7 +19,7 @@ from lakeview.delta.properties import (
 )
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.frames import CHANGES
-from lakeview.model.printable import shorten
+from lakeview.model.printable import printable, shorten
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.type_tree import nodes
 
@@ -36,18 +36,35 @@ _FEATURES = (_CONSTRAINTS, "delta.feature.")
 def check_settable(properties: Mapping[str, Any]) -> None:
     """Refuses properties that this writer would not honour once they are set; others than `delta.*` are the user's own.
 
-    InvalidRequestError (kinds unknown-property, property-value) for a name that no engine knows and a value that cannot
-    be meant, UnsupportedTableError (kind unsupported-property) for what is not implemented. Features are judged later.
+    InvalidRequestError (kinds property-name, unknown-property, property-value) for a name that cannot be typed or that
+    no engine knows and a value that cannot be meant, UnsupportedTableError (kind unsupported-property) for what is not
+    implemented. Features are judged later.
     """
     for name, text in properties.items():
+        check_name(name, "the name of a property")
         if not isinstance(text, str):
             raise _bad_value(name, text, "text: properties are recorded as text")
         if name.lower().startswith("delta."):  # other engines ignore their case
             _check_settable(name, text)
 
 
+def check_name(name: str, subject: str) -> None:
+    """InvalidRequestError for a name that is blank, or has a character that is not printable: such a name cannot be
+    typed, and libraries in C take a null character for its end."""
+    if name.strip() and name.isprintable():
+        return
+    fault = "which holds a character that cannot be printed" if name.strip() else "which is blank"
+    raise InvalidRequestError(
+        f"{subject} is {shorten(repr(name), 80)}, {fault}",
+        fix="give a name of printable characters, such as owner",
+        place=printable(name),
+        kind="property-name",
+    )
+
+
 def _check_settable(name: str, text: str) -> None:
     if name.startswith(_FEATURES):
+        check_name(name.split(".", 2)[2], f"the name in {name}")
         if name.startswith("delta.feature.") and text.lower() not in FEATURE_VALUES:
             raise _bad_value(name, text, "supported")
         return
