@@ -13,11 +13,10 @@ import polars as pl
 
 from lakeview.delta.data.change_plan import cdc_actions, merged_nothing
 from lakeview.delta.data.column_mapping import table_schema
-from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile
+from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile, table_protocol
 from lakeview.delta.log.commits import Commit, mentions, only, parse_commit
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical, decoded
-from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.table import DeltaTable
 from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol

@@ -35,12 +35,12 @@ from lakeview.delta.log.actions import (
     Metadata,
     Protocol,
     RemoveFile,
+    table_protocol,
 )
 from lakeview.delta.log.commits import Commit, without_nulls
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions, vector_value
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path, encode_path
 from lakeview.delta.log.record_counts import records
-from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.state import StatisticsReader
 from lakeview.delta.log.vector_paths import vector_file
 from lakeview.delta.maintenance import delete_old, maintain

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import polars as pl
 
-from lakeview.iceberg.delete_lint import delete_findings
 from lakeview.iceberg.deletes.index import FILE_PATH_ID
 from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.manifests.statistics import file_bounds
@@ -21,8 +20,7 @@ from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.metadata.versions import in_order
 from lakeview.iceberg.orphan_files import orphan_findings
-from lakeview.iceberg.schema_lint import schema_findings
-from lakeview.iceberg.spec_finding import spec_finding
+from lakeview.iceberg.spec_lint import delete_findings, schema_findings, spec_finding
 from lakeview.iceberg.state import State
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity

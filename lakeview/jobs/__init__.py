@@ -4,8 +4,8 @@ They know no engine: the process runs a module that has one, `lakeview.spark.job
 process of jobs, and each program that only might start one, does.
 """
 
-from lakeview.jobs.client import Answer, Job, SparkJobs, is_installed
+from lakeview.jobs.client import SparkJobs, is_installed
+from lakeview.jobs.job import Answer, Job, Progress, State
 from lakeview.jobs.messages import JobCancelledError, Request
-from lakeview.jobs.progress import Progress, State
 
 __all__ = ["Answer", "Job", "JobCancelledError", "Progress", "Request", "SparkJobs", "State", "is_installed"]

@@ -19,14 +19,14 @@ from io import BytesIO
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 import polars as pl
 
 from lakeview.jobs import messages
+from lakeview.jobs.job import Answer, Job, Progress, State
 from lakeview.jobs.messages import JobCancelledError, Report, Request
 from lakeview.jobs.process import WORKER, SparkProcess
-from lakeview.jobs.progress import Progress, State
 from lakeview.jobs.queue import FairQueue
 from lakeview.model.errors import InvalidRequestError, LakeviewError, MissingExtraError, error_of_record
 
@@ -38,49 +38,6 @@ AT_ONCE = 2
 
 CANCEL_SECONDS = 30.0
 """After which a process is killed in which jobs that were cancelled have all places."""
-
-
-class Answer(NamedTuple):
-    """The rows of a job, and what was counted with them."""
-
-    rows: pl.DataFrame
-    counts: dict[str, int]
-
-
-class Job:
-    """A job that was submitted. `progress` is always current."""
-
-    def __init__(self, jobs: SparkJobs, job_id: str, user: str, request: Request) -> None:
-        self.id, self.user, self.request = job_id, user, request
-        self.progress = Progress(State.WAITING)
-        self._jobs = jobs
-        self._ended = threading.Event()
-        self._answer: Answer | None = None
-        self._error: LakeviewError | None = None
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Waits until it has ended; False if it has not within so many seconds."""
-        return self._ended.wait(seconds)
-
-    def cancel(self) -> None:
-        """Cancels it; one that has ended stays as it is."""
-        self._jobs._cancel(self)
-
-    def result(self) -> Answer:
-        """The rows and counts, waited for. Raises the error of the job, JobCancelledError if it was cancelled."""
-        self._ended.wait()
-        if self._error is not None:
-            raise self._error
-        assert self._answer is not None
-        return self._answer
-
-    def _end(self, state: State, answer: Answer | None = None, error: LakeviewError | None = None) -> None:
-        """Its end, which is final."""
-        if self._ended.is_set():
-            return
-        self.progress = Progress(state)
-        self._answer, self._error = answer, error
-        self._ended.set()
 
 
 class SparkJobs:
@@ -134,7 +91,7 @@ class SparkJobs:
         with self._lock:
             if self._closed:
                 raise InvalidRequestError("the jobs were closed", fix="make new ones: SparkJobs()")
-            job = Job(self, f"lakeview-{next(self._ids)}", user, request)
+            job = Job(f"lakeview-{next(self._ids)}", user, request, self._cancel)
             self._queue.put(user, job)
             self._start_jobs()
         return job
@@ -157,9 +114,9 @@ class SparkJobs:
         with self._lock:
             self._closed = True
             while (job := self._queue.pop({})) is not None:
-                job._end(State.CANCELLED, error=_cancelled())
+                job.end(State.CANCELLED, error=_cancelled())
             for job in self._running.values():
-                job._end(State.CANCELLED, error=_cancelled())
+                job.end(State.CANCELLED, error=_cancelled())
             process = self._detach()
         if process is not None:
             process.end()
@@ -201,7 +158,7 @@ class SparkJobs:
             self._detach()
             process.kill()
             for job in running:
-                job._end(State.FAILED, error=_not_started(self._start_seconds))
+                job.end(State.FAILED, error=_not_started(self._start_seconds))
             self._start_jobs()
 
     def _end_idle(self, process: SparkProcess) -> None:
@@ -214,9 +171,9 @@ class SparkJobs:
     def _cancel(self, job: Job) -> None:
         with self._lock:
             if self._queue.remove(job.user, job):
-                job._end(State.CANCELLED, error=_cancelled())
+                job.end(State.CANCELLED, error=_cancelled())
             elif job.id in self._running and self._process is not None and not job.wait(0):
-                job._end(State.CANCELLED, error=_cancelled())
+                job.end(State.CANCELLED, error=_cancelled())
                 self._process.send(messages.Cancel(job.id))
                 if self._process.is_ready:  # its place is free when the process says so
                     _timer(CANCEL_SECONDS, self._kill_hanging, self._process, job)
@@ -244,11 +201,11 @@ class SparkJobs:
                         job.progress = Progress(State.RUNNING, step, tasks, completed)
                     return
                 case messages.Result(path=path, counts=counts):
-                    job._end(State.DONE, Answer(_rows(path), counts))
+                    job.end(State.DONE, Answer(_rows(path), counts))
                 case messages.Failure(error=error):
-                    job._end(State.FAILED, error=error_of_record(error))
+                    job.end(State.FAILED, error=error_of_record(error))
                 case messages.Cancelled():
-                    job._end(State.CANCELLED, error=_cancelled())
+                    job.end(State.CANCELLED, error=_cancelled())
             del self._running[report.id]
             self._start_jobs()
 
@@ -259,7 +216,7 @@ class SparkJobs:
             running = list(self._running.values())
             self._detach()
             for job in running:
-                job._end(State.FAILED, error=_process_ended(how))
+                job.end(State.FAILED, error=_process_ended(how))
             if not self._closed:
                 self._start_jobs()
 

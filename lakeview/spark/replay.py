@@ -1,7 +1,10 @@
 """The live files of a table as a Spark DataFrame: the driver reads the last commits or the manifest list, tasks the
 checkpoint's files or the manifests."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,12 +16,14 @@ from pyspark.sql.types import LongType, MapType, StringType, StructField, Struct
 
 import lakeview as lv
 from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
+from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.newest_files import not_replaced
 from lakeview.delta.table import DeltaTable
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
+from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
+from lakeview.model.config import task_settings
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.spark.replay_manifests import ManifestReader, packed
 from lakeview.spark.types import arrow_schema
 from lakeview.storage.access import StoreAccess
 
@@ -40,6 +45,10 @@ SIZE_CLASSES = (1 << 20, 16 << 20, 128 << 20, 1 << 30)
 """Ends, in bytes, of the classes of `roll_up`."""
 
 _COLUMNS = ("size", "modified", "partition_values", "records")
+_MANIFEST_COLUMNS = ("path", "size", "modified", "records", "deleted_records")
+
+TASK_BYTES = 8 << 20
+"""Of manifests, as they lie in the store, that one task reads."""
 
 
 def files(
@@ -144,3 +153,53 @@ def _batch(adds: pl.DataFrame) -> pa.RecordBatch:
     target = arrow_schema(FILES)
     arrays = [column.to_arrow().cast(field.type) for column, field in zip(columns.values(), target, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=target)
+
+
+@dataclass(frozen=True)
+class ManifestReader:
+    """Reads manifests of one snapshot in tasks. `address`: of the metadata file, so that all tasks read one state."""
+
+    address: str
+    version: int
+    access: StoreAccess
+    roots: tuple[str, ...]
+    relocate: Mapping[str, str]
+
+    @staticmethod
+    def of(table: IcebergTable, version: int | None) -> ManifestReader:
+        """The reader of a version (the current snapshot without one)."""
+        store = table.storage
+        address = f"{store.root.rstrip('/')}/{table.metadata_file.path}"
+        pinned = table.snapshot(version).version
+        return ManifestReader(address, pinned, StoreAccess.of(store), tuple(store.config.roots), table.relocate)
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
+        """The live files of manifests, a frame for each list of recorded paths in the column `paths` of the batches.
+        `partition_values` are maps of texts, as those of Delta are."""
+        table = open_iceberg(
+            self.address, storage_options=self.access.options, config=task_settings(self.roots), relocate=self.relocate
+        )
+        for batch in batches:
+            for paths in batch["paths"].to_pylist():
+                files = table.files(self.version, manifests=paths)
+                yield files.select(*_MANIFEST_COLUMNS, partition_values=_texts(files))
+
+
+def packed(manifests: pl.DataFrame) -> list[list[str]]:
+    """The paths of MANIFESTS of data, as many together as one task reads."""
+    data = manifests.filter(pl.col("content") == "data")
+    task = data["size"].fill_null(TASK_BYTES).cum_sum() // TASK_BYTES
+    return [part["path"].to_list() for _, part in data.group_by(task, maintain_order=True)]
+
+
+def _texts(files: pl.DataFrame) -> pl.Series:
+    """The partition of each file as a map of texts."""
+    if "partition" not in files.columns:
+        return pl.Series([{}] * files.height, dtype=PARTITION_VALUES)
+    parts = files["partition"].struct.unnest()
+    entries = [pl.struct(key=pl.lit(part.name), value=pl.lit(_text(part))) for part in parts]
+    return parts.select(pl.concat_list(entries)).to_series().cast(PARTITION_VALUES)
+
+
+def _text(values: pl.Series) -> pl.Series:
+    return values.bin.encode("base64") if values.dtype == pl.Binary else values.cast(pl.String())

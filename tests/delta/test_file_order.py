@@ -10,7 +10,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.file_order import in_order
+from lakeview.delta.write.file_selection import in_order
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.model.schema import Schema
 from lakeview.rows.tasks import FileTask

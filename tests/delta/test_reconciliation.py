@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
-from lakeview.delta.log import checkpoint_parquet, checkpoint_paths
+from lakeview.delta.log import checkpoint_files, checkpoint_parquet
 from lakeview.delta.log.checkpoint_footer import Footer
 from lakeview.delta.table import DeltaTable
 from lakeview.model.frames import (
@@ -393,9 +393,9 @@ def test_paths_of_a_checkpoint_are_decoded_whichever_batch_is_done_last(
     history: DeltaHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history.create().commit(add("plain"), add("a%20b")).checkpoint().without(0, 1)
-    look, end, odd_is_known = checkpoint_paths.Spelling.look, checkpoint_paths._end, threading.Event()
+    look, end, odd_is_known = checkpoint_files.Spelling.look, checkpoint_files._end, threading.Event()
 
-    def looked(self: checkpoint_paths.Spelling, paths: pa.Array) -> None:
+    def looked(self: checkpoint_files.Spelling, paths: pa.Array) -> None:
         look(self, paths)
         if paths.to_pylist() == ["a%20b"]:
             odd_is_known.set()
@@ -404,8 +404,8 @@ def test_paths_of_a_checkpoint_are_decoded_whichever_batch_is_done_last(
         assert paths.to_pylist() != ["plain"] or odd_is_known.wait(10)
         return end(paths)
 
-    monkeypatch.setattr(checkpoint_paths.Spelling, "look", looked)
-    monkeypatch.setattr(checkpoint_paths, "_end", ended)
+    monkeypatch.setattr(checkpoint_files.Spelling, "look", looked)
+    monkeypatch.setattr(checkpoint_files, "_end", ended)
     monkeypatch.setattr(Footer, "batch_rows", lambda _self, _most: 1)
     monkeypatch.setattr(checkpoint_parquet, "_BATCH_ROWS", 1)
     assert lv.open_table(history.address).snapshot().files["path"].to_list() == ["plain", "a b"]

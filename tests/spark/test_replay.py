@@ -16,7 +16,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import replay
 from lakeview.spark.checkpoint import checkpoint
-from lakeview.spark.replay_manifests import ManifestReader, packed
+from lakeview.spark.replay import ManifestReader, packed
 from lakeview.storage import open_storage
 from tests.builders.iceberg import IcebergHistory
 from tests.golden.conformance import GoldenTable, delta_tables
@@ -130,7 +130,7 @@ def test_manifests_read_in_tasks_have_the_files_of_the_table(
     golden: GoldenIceberg, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of every conformance table that can be opened, without Spark between."""
-    monkeypatch.setattr("lakeview.spark.replay_manifests.TASK_BYTES", 20_000)
+    monkeypatch.setattr("lakeview.spark.replay.TASK_BYTES", 20_000)
     try:
         table = opened(golden.path, golden)
         expected = table.files(columns=FILES)
@@ -147,7 +147,7 @@ def test_manifests_read_in_tasks_have_the_files_of_the_table(
 def test_files_of_an_iceberg_table_by_partition(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeview.spark.replay_manifests.TASK_BYTES", 1)
+    monkeypatch.setattr("lakeview.spark.replay.TASK_BYTES", 1)
     fields = [{"id": 1, "name": "part", "required": False, "type": "string"}]
     history = IcebergHistory(tmp_path / "t", fields, [(1, "identity", "part")], location=str(tmp_path / "t"))
     for name, part in (("a", "x"), ("b", "x"), ("c", None)):

@@ -11,11 +11,10 @@ from lakeview.delta.audit.run import Run
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.data.statistics import Leaf, physical_leaves, statistics_frame
 from lakeview.delta.features import column_mapping_mode
-from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.commits import readable
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.file_events import IDENTITY
-from lakeview.delta.log.replay import table_protocol
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.printable import count_text, first_few

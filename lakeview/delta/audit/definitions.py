@@ -10,8 +10,7 @@ import polars as pl
 from lakeview.delta.audit.records import CommitRecord, whole
 from lakeview.delta.audit.run import Run
 from lakeview.delta.features import LEGACY_WRITER_FEATURES
-from lakeview.delta.log.actions import Protocol
-from lakeview.delta.log.replay import table_protocol
+from lakeview.delta.log.actions import Protocol, table_protocol
 from lakeview.delta.log.times import in_commit_start
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 

@@ -13,11 +13,11 @@ from lakeview.delta.data.change_schema import common_incompatibility, incompatib
 from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, column_mapping_mode
-from lakeview.delta.log.actions import Metadata
+from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.paths import canonical
-from lakeview.delta.log.replay import Replay, table_protocol
+from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, first_version_from, in_commit_start, version_at
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError

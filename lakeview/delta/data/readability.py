@@ -10,10 +10,9 @@ import polars as pl
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import check_readable
-from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical
-from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.vector_paths import file_of, names_a_place
 from lakeview.model.addresses import is_absolute

@@ -17,12 +17,12 @@ import polars as pl
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.lint.commit_rows import COMMITS_READ, EVENTS, change_file_paths, commit_row, file_events
-from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
+from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, table_protocol
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.log_segment import CheckpointFiles, checkpoints_of, complete_checkpoints
 from lakeview.delta.log.paths import LOG_FOLDER, canonical
-from lakeview.delta.log.replay import Replay, table_protocol
+from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import in_commit_start
 from lakeview.model.errors import (

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from lakeview.model.table_metadata import TableProtocol
+
 Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """The protocol's Long. JSON has larger numbers; one of those is an error in its line, not later in a frame."""
 
@@ -246,3 +248,30 @@ def _whole(value: Any) -> int | None:
     except (ValueError, OverflowError):
         return None
     return number if -(2**63) <= number < 2**63 else None
+
+
+def table_protocol(protocol: Protocol) -> TableProtocol:
+    """A protocol action as the neutral value a Snapshot holds."""
+    reader, writer = (None if f is None else tuple(f) for f in (protocol.reader_features, protocol.writer_features))
+    return TableProtocol(protocol.min_reader_version, protocol.min_writer_version, reader, writer)
+
+
+def metadata_of(action: dict[str, Any]) -> Metadata:
+    """A metaData action of a checkpoint, its maps in any encoding of Parquet."""
+    if "format" in action:
+        shape = {name: value for name, value in action["format"].items() if value is not None}
+        action["format"] = {**shape, "options": _as_dict(shape.get("options"))}
+    action["configuration"] = _as_dict(action.get("configuration"))
+    return msgspec.convert(action, Metadata)
+
+
+def _as_dict(value: object) -> dict[str, str | None]:
+    """A Parquet map in any of its encodings as a dict: Arrow gives pairs, or a list of key-value structs."""
+    if not value:
+        return {}
+    if isinstance(value, dict):
+        return {str(k): v for k, v in value.items()}
+    if isinstance(value, list):
+        pairs = (e if isinstance(e, tuple) else (e["key"], e["value"]) for e in value)
+        return {str(key): text for key, text in pairs}
+    raise TypeError(f"a map was expected, found {type(value).__name__}")

@@ -226,11 +226,7 @@ class ParquetActions:
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
-        with (
-            readable(self.name, self.parent),
-            self._handle() as handle,
-            _native(handle) as source,
-        ):
+        with readable(self.name, self.parent), self._handle() as handle, _native(handle) as source:
             # without reading ahead: of a million files with statistics that would be half a gigabyte at once
             end = footer_bytes(handle) if self._footer is None else b""
             metadata = unchecked_footer(end) if self._footer is None else self._footer.metadata

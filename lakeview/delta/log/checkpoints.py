@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
-from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn
+from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, metadata_of
 from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_files import each_file_actions, file_actions_of
 from lakeview.delta.log.checkpoint_json import JsonActions
@@ -75,7 +75,7 @@ class Checkpoint:
                 for action in actions["protocol"]:
                     protocol = protocol or msgspec.convert(action, Protocol)
                 for action in actions["metaData"]:
-                    metadata = metadata or _metadata(action)
+                    metadata = metadata or metadata_of(action)
             if protocol is not None and metadata is not None:
                 break
         return protocol, metadata
@@ -284,23 +284,3 @@ _STATE = {"protocol": ("minReaderVersion", "minWriterVersion"), "metaData": ("id
 def _converted(top: ActionsFile, kind: str, key: str, type_: type[_T]) -> list[_T]:
     with readable(top.name):
         return [msgspec.convert(action, type_) for action in top.structs({kind: [key]})[kind]]
-
-
-def _metadata(action: dict[str, Any]) -> Metadata:
-    if "format" in action:
-        shape = {name: value for name, value in action["format"].items() if value is not None}
-        action["format"] = {**shape, "options": as_dict(shape.get("options"))}
-    action["configuration"] = as_dict(action.get("configuration"))
-    return msgspec.convert(action, Metadata)
-
-
-def as_dict(value: object) -> dict[str, str | None]:
-    """A Parquet map in any of its encodings as a dict: Arrow gives pairs, or a list of key-value structs."""
-    if not value:
-        return {}
-    if isinstance(value, dict):
-        return {str(k): v for k, v in value.items()}
-    if isinstance(value, list):
-        pairs = (e if isinstance(e, tuple) else (e["key"], e["value"]) for e in value)
-        return {str(key): text for key, text in pairs}
-    raise TypeError(f"a map was expected, found {type(value).__name__}")

@@ -10,10 +10,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TypeVar
 
-from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commits import mentions, parse_commit
-from lakeview.delta.log.replay import table_protocol
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import asks_for_in_commit_times, in_commit_start
 from lakeview.model.errors import CorruptTableError

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn
+from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn, table_protocol
 from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
 from lakeview.delta.log.commits import mentions, parse_commit
 from lakeview.delta.log.file_actions import each_frame, newest_actions
@@ -296,9 +296,3 @@ class Replay:
             domains = self._every("domainMetadata", base, lambda action: action.domain_metadata)
         rows = [(d.domain, d.configuration) for d in {d.domain: d for d in domains}.values() if not d.removed]
         return pl.DataFrame(rows, schema=DOMAIN_METADATA, orient="row")
-
-
-def table_protocol(protocol: Protocol) -> TableProtocol:
-    """A protocol action as the neutral value a Snapshot holds."""
-    reader, writer = (None if f is None else tuple(f) for f in (protocol.reader_features, protocol.writer_features))
-    return TableProtocol(protocol.min_reader_version, protocol.min_writer_version, reader, writer)

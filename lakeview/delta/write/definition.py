@@ -14,8 +14,8 @@ from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.features import check_writable, column_mapping_mode
-from lakeview.delta.log.actions import Metadata
-from lakeview.delta.log.replay import Replay, table_protocol
+from lakeview.delta.log.actions import Metadata, table_protocol
+from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import in_commit_start
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns

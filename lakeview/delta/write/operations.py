@@ -235,9 +235,7 @@ class Operations(DefinitionOperations):
         clock: Clock | None = None,
     ) -> pl.DataFrame:
         """VACUUM: the files that no version within the retention needs; deleted only with `dry_run=False`.
-
-        Everything else as `lakeview.delta.write.vacuum.vacuum`.
-        """
+        Everything else as `lakeview.delta.write.vacuum.vacuum`."""
         from lakeview.delta.write.vacuum import vacuum
         from lakeview.model.clock import system_clock
 

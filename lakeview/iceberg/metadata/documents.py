@@ -1,4 +1,4 @@
-"""Metadata files as the JSON that they hold, gzip or not."""
+"""Metadata files as the JSON that they hold, gzip or not, and the errors of those that cannot be understood."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from lakeview.iceberg.metadata.errors import corrupt
 from lakeview.model import limits
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 
 
 def metadata_document(data: bytes, path: str) -> dict[str, Any]:
@@ -39,3 +38,23 @@ def inflated(data: bytes, path: str) -> bytes:
     if not inflator.eof:
         raise corrupt(path, "its gzip stream is cut off")
     return text
+
+
+def invalid(path: str, what: str) -> CorruptTableError:
+    """The error for table metadata that breaks a rule of the specification."""
+    return CorruptTableError(
+        f"{path} is no valid table metadata: {what}",
+        fix="open an older metadata file of the table, or have its writer repair it",
+        place=path,
+        kind="invalid-metadata",
+    )
+
+
+def corrupt(path: str, what: str) -> CorruptTableError:
+    """The error for a metadata file that is no JSON."""
+    return CorruptTableError(
+        f"{path} cannot be read as JSON: {what}",
+        fix="restore the file, or open an older metadata file of the table",
+        place=path,
+        kind="corrupt-file",
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from lakeview.iceberg.metadata.errors import invalid
+from lakeview.iceberg.metadata.documents import invalid
 from lakeview.iceberg.metadata.transforms import Transform, parse_transform
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 
-from lakeview.iceberg.metadata.documents import inflated
-from lakeview.iceberg.metadata.errors import corrupt, invalid
+from lakeview.iceberg.metadata.documents import corrupt, inflated, invalid
 from lakeview.iceberg.metadata.partition_fields import PartitionSpec, is_id, parse_spec
 from lakeview.iceberg.metadata.snapshots import (
     NO_SNAPSHOT,

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
-from lakeview.iceberg.metadata.documents import metadata_document
-from lakeview.iceberg.metadata.errors import invalid
+from lakeview.iceberg.metadata.documents import invalid, metadata_document
 from lakeview.iceberg.metadata.locate import FOLDER, HINT, Pointer, metadata_number
 from lakeview.iceberg.metadata.refs import MAIN
 from lakeview.iceberg.metadata.table_metadata import parse_metadata

@@ -17,8 +17,8 @@ from lakeview.iceberg.metadata.types import parse_schema, struct_fields
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.data_locations import DataLocations, data_locations
 from lakeview.iceberg.write.metrics import Metered, metered_columns
-from lakeview.iceberg.write.refusals import not_honoured, unsupported
 from lakeview.iceberg.write.stored_schema import stored_schema
+from lakeview.iceberg.write.writability import not_honoured, unsupported
 from lakeview.model.data_types import DataType, Field
 from lakeview.model.schema import Schema
 from lakeview.rows.open_files import ROWS_PER_FILE

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from lakeview.iceberg.metadata.locations import canonical
 from lakeview.iceberg.metadata.transforms import murmur3
 from lakeview.iceberg.state import State
-from lakeview.iceberg.write.refusals import not_honoured
+from lakeview.iceberg.write.writability import not_honoured
 from lakeview.model.addresses import is_absolute
 
 _DATA, _FOLDER_STORAGE, _OBJECT_STORAGE = "write.data.path", "write.folder-storage.path", "write.object-storage.path"

@@ -1,15 +1,15 @@
-"""Whether commits to a table are made in its folder: what owns its current metadata file, and how the file is named."""
+"""Whether this writer may commit to a table: what owns its metadata file, how the file is named, and the refusals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakeview.iceberg.metadata.errors import invalid
+from lakeview.iceberg.metadata.documents import invalid
 from lakeview.iceberg.metadata.locate import FOLDER, is_numbered_alone, metadata_number
 from lakeview.iceberg.metadata.refs import MAIN
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.commits import Target
-from lakeview.iceberg.write.refusals import unsupported
+from lakeview.model.errors import UnsupportedTableError
 
 _NUMBERS = 1 << 63
 """Numbers of snapshots are longs."""
@@ -74,3 +74,20 @@ def check_continues(state: State, document: Mapping[str, object], rows: int) -> 
     for name, following in numbers.items():
         if not 0 <= following < _NUMBERS:
             raise invalid(path, f"no snapshot can follow its {name}")
+
+
+def not_honoured(name: str, text: str) -> UnsupportedTableError:
+    """The refusal of a table that has a property of this value."""
+    return UnsupportedTableError(
+        f"{name} is {text!r}, which this writer would not honour",
+        fix="write the table with the engine that set it",
+        place=name,
+        kind="unsupported-property",
+    )
+
+
+def unsupported(
+    message: str, kind: str, fix: str = "write the table with the engine that owns it"
+) -> UnsupportedTableError:
+    """The refusal of a table for what it is."""
+    return UnsupportedTableError(message, fix=fix, kind=kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.optimize import order_columns
 from lakeview.model.data_types import ArrayType, MapType, StructType
@@ -12,6 +13,7 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.spark.pipelines.config import FILE, Dataset, PipelineConfig
 from lakeview.spark.pipelines.expectations import check_condition, check_rules
 from lakeview.spark.pipelines.graph import Graph, same_dataset
+from lakeview.spark.pipelines.records import commits_after
 
 _COLUMNS = ("keys", "order_by", "partition_by")
 
@@ -127,3 +129,16 @@ def check_no_new_columns(dataset: Dataset, rows: Schema, published: Schema, addr
             place=address,
             kind="new-columns",
         )
+
+
+def check_same_rules(quarantine: DeltaTable, digest: str, name: str) -> None:
+    """InvalidRequestError where a publication was interrupted whose rows were divided by other rules than those of this
+    digest."""
+    for commit in commits_after(quarantine, quarantine.latest_version - 1):
+        if commit.user_metadata not in (None, digest):
+            raise InvalidRequestError(
+                f"the expectations of {name} changed after its rows were quarantined, before the others were published",
+                fix="run once with the expectations as they were, then change them",
+                place=name,
+                kind="expectations-changed",
+            )

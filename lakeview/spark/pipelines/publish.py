@@ -13,15 +13,20 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.addresses import relative_to
 from lakeview.model.clock import Clock, system_clock
-from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.errors import ConstraintViolationError
 from lakeview.model.schema import Schema, quoted
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import merge
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.pipelines import expectations
-from lakeview.spark.pipelines.additions import added_rows
-from lakeview.spark.pipelines.checks import check_no_new_columns, check_order, no_such_view, spelled_as_rows
+from lakeview.spark.pipelines.checks import (
+    check_no_new_columns,
+    check_order,
+    check_same_rules,
+    no_such_view,
+    spelled_as_rows,
+)
 from lakeview.spark.pipelines.config import Action, Dataset, Mode
 from lakeview.spark.pipelines.graph import FORMAT, Graph
 from lakeview.spark.pipelines.merges import merge_plan
@@ -34,7 +39,7 @@ from lakeview.spark.pipelines.publication import (
     results_of,
 )
 from lakeview.spark.pipelines.records import Records, Row, commits_after, transaction_version
-from lakeview.spark.pipelines.sources import Places, Source, only_grew, restored_at, table_at
+from lakeview.spark.pipelines.sources import Places, Source, added_rows, only_grew, restored_at, table_at
 from lakeview.spark.pipelines.tombstones import Tombstones
 from lakeview.spark.types import from_spark
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
@@ -226,7 +231,7 @@ class Publisher:
             writer.option("mergeSchema", "true").save(address)
         else:
             assert there is not None
-            _check_same_rules(there, digest, name)
+            check_same_rules(there, digest, name)
         quarantine = delta_table(address, "written", "move it away: quarantined rows go there", self.access)
         recorded = relative_to(quarantine.address, self.root)
         return msgspec.structs.replace(done, quarantine=recorded, quarantine_version=quarantine.latest_version)
@@ -285,18 +290,6 @@ class Publisher:
 
     def _address(self, name: str) -> str:
         return self._places(name).address
-
-
-def _check_same_rules(quarantine: DeltaTable, digest: str, name: str) -> None:
-    """The rows of a publication that was interrupted have to be divided as they were."""
-    for commit in commits_after(quarantine, quarantine.latest_version - 1):
-        if commit.user_metadata not in (None, digest):
-            raise InvalidRequestError(
-                f"the expectations of {name} changed after its rows were quarantined, before the others were published",
-                fix="run once with the expectations as they were, then change them",
-                place=name,
-                kind="expectations-changed",
-            )
 
 
 def _free(rows: DataFrame, name: str) -> str:

@@ -1,15 +1,18 @@
-"""Schemas to findings: changes of types that no reader need follow, ids and identifier fields that are not allowed."""
+"""Findings that cite a section of the Iceberg specification: of schemas and of delete files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import polars as pl
+
+from lakeview.iceberg.deletes.index import applying, is_vector
 from lakeview.iceberg.metadata.table_metadata import Metadata, RecordedSchema
 from lakeview.iceberg.metadata.type_changes import lengths, may_become
 from lakeview.iceberg.metadata.types import struct_fields
-from lakeview.iceberg.spec_finding import spec_finding
 from lakeview.model.data_types import DecimalType, PrimitiveType
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import first_few
 from lakeview.model.schema import leaf_name
 
 _HIGHEST_ID = 2**31 - 1 - 200
@@ -84,3 +87,35 @@ def _identifiers(recorded: RecordedSchema) -> Iterator[Finding]:
             "Identifier Field IDs",
             leaf_name(path) if path else None,
         )
+
+
+def delete_findings(metadata: Metadata, data: pl.DataFrame, deletes: pl.DataFrame) -> Iterator[Finding]:
+    """What live delete ENTRIES contradict, given the live data ENTRIES of the snapshot."""
+    everywhere = [s.spec_id for s in metadata.specs.values() if s.is_unpartitioned]
+    idle = deletes.height - len(applying(data, deletes, everywhere))
+    if deletes.height and idle:
+        yield spec_finding(
+            "delete-files-without-data",
+            Severity.NOTE,
+            "Delete files apply to no data file any more",
+            f"{idle:,} of {deletes.height:,}",
+            "Scan Planning",
+        )
+    targets = deletes.filter(is_vector(deletes))["referenced_data_file"].drop_nulls()
+    several = targets.filter(targets.is_duplicated()).unique(maintain_order=True)
+    if several.len():
+        yield spec_finding(
+            "data-file-with-several-deletion-vectors",
+            Severity.BROKEN,
+            "A data file has several deletion vectors: readers refuse it, or take one of them",
+            first_few(several),
+            "Deletion Vectors",
+        )
+
+
+def spec_finding(
+    finding_id: str, severity: Severity, claim: str, evidence: str, section: str, place: str | None = None
+) -> Finding:
+    """A finding of the log doctor. `section`: of the specification, whose rule is broken."""
+    remedy = None if severity is Severity.NOTE else "have the table repaired by the engine that owns it"
+    return Finding(finding_id, severity, claim, evidence, None, place, f"Iceberg spec, {section}", remedy, "timeline")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakeview.iceberg.metadata.table_metadata import parse_metadata
-from lakeview.iceberg.schema_lint import schema_findings
+from lakeview.iceberg.spec_lint import schema_findings
 from tests.builders.iceberg_metadata import document, snapshot, text
 
 
