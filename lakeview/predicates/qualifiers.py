@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from sqlglot import exp
 
@@ -16,20 +16,22 @@ def qualifiers(text: str, columns: Collection[str]) -> list[str]:
     `columns`: names of columns, of which a field may be asked. InvalidRequestError for text that cannot be read.
     """
     own = {name.casefold() for name in columns}
-    firsts = [part.name.casefold() for part in _first_parts(parse_condition(text))]
+    firsts = [column.parts[0].name.casefold() for column in _columns_of_parts(parse_condition(text))]
     return [name for name in dict.fromkeys(firsts) if name not in own]
 
 
-def with_qualifiers(text: str, names: Mapping[str, str]) -> str:
+def with_qualifiers(text: str, names: Mapping[str, str], is_field: Callable[[str, str], bool]) -> str:
     """SQL text in which the qualifiers of columns are replaced: `names` says by what, in lower case.
 
+    `is_field`: whether the first two parts of a name, in lower case, are a column and a field of it, which stay.
     InvalidRequestError for text that cannot be read.
     """
     tree = parse_condition(text)
-    for part in _first_parts(tree):
-        if part.name.casefold() in names:
-            part.set("this", names[part.name.casefold()])
-            part.set("quoted", True)
+    for column in _columns_of_parts(tree):
+        first, second = (part.name.casefold() for part in column.parts[:2])
+        if first in names and not is_field(first, second):
+            column.parts[0].set("this", names[first])
+            column.parts[0].set("quoted", True)
     return tree.sql(dialect=DIALECTS["polars"])
 
 
@@ -46,6 +48,6 @@ def qualified(text: str, qualifier: str) -> str:
     return parse_condition(text).transform(of_side).sql(dialect=dialect)
 
 
-def _first_parts(tree: exp.Expr) -> list[exp.Expr]:
-    """The first of the parts of each column that has several."""
-    return [column.parts[0] for column in tree.find_all(exp.Column) if len(column.parts) > 1]
+def _columns_of_parts(tree: exp.Expr) -> list[exp.Column]:
+    """The columns that are written with a point."""
+    return [column for column in tree.find_all(exp.Column) if len(column.parts) > 1]

@@ -315,6 +315,25 @@ def test_columns_of_spark_are_taken_where_text_can_be_made_of_them(spark: SparkS
     ]  # fmt: skip
 
 
+def test_a_name_before_a_point_is_a_side_of_the_merge_before_it_is_a_struct(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    struct = pa.struct([("id", pa.int64()), ("low", pa.int32())])
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64()), ("s", struct), ("n", pa.int32())]))
+    table.append(pa.table({"id": [1, 2], "s": [{"id": 8, "low": 1}, {"id": 9, "low": 2}], "n": [0, 0]}))
+    source = spark.createDataFrame([(1, 5, (7, 3)), (3, 6, (8, 4))], "id long, n int, s struct<id: long, low: int>")
+    target = DeltaTable.forPath(spark, table.address)
+    merging = target.alias("t").merge(source.alias("s"), "t.id = s.id")
+    merging.whenMatchedUpdate(set={"n": "S.n + s.low", "T.s.low": "s.s.low"}).whenNotMatchedInsertAll().execute()
+    assert lv.scan(table.address).collect().sort("id").rows() == [
+        (1, {"id": 8, "low": 3}, 6),
+        (2, {"id": 9, "low": 2}, 0),
+        (3, {"id": 8, "low": 4}, 6),
+    ]
+    target.alias("s").merge(source, "s.id = source.id").whenMatchedUpdate(set={"s.low": "0", "s.n": "s.low"}).execute()
+    assert lv.scan(table.address).collect().sort("id")["n"].to_list() == [3, 0, 4]
+
+
 ALL = "id s s.old s.new `a.b` op"
 
 

@@ -13,6 +13,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.qualifiers import qualifiers, with_qualifiers
 from lakeview.spark.dml.columns import Condition, Values, sql_text
 from lakeview.spark.dml.merge import empty_source, merge
+from lakeview.spark.dml.merge_source import aliases
 from lakeview.spark.types import from_spark
 
 
@@ -25,12 +26,14 @@ class DeltaMergeBuilder:
         self._spark = spark
         self._table = target
         self._source = source
-        self._alias = alias
         self._merges_schema = False
-        fields = [field for schema in (target.snapshot().schema, from_spark(source.schema)) for field in schema]
-        structs = {field.name for field in fields if isinstance(field.type, StructType)}
-        self._columns = structs - {alias, TARGET, SOURCE}  # what is no struct has no fields: its name may be an alias
-        self._names = {SOURCE: SOURCE, TARGET: TARGET, alias.casefold(): TARGET}
+        self._sides = {TARGET: target.snapshot().schema, SOURCE: from_spark(source.schema)}
+        fields = [field for schema in self._sides.values() for field in schema]
+        # what is no struct has no fields: its name may be an alias
+        self._structs = {field.name.casefold() for field in fields if isinstance(field.type, StructType)}
+        own = {SOURCE: SOURCE, TARGET: TARGET, alias.casefold(): TARGET}
+        self._names = {name.casefold(): SOURCE for name in aliases(source)} | own
+        self._source_name: str | None = None
         self._merge = Merge(empty_source(source), self._sql(condition), _elsewhere)
 
     def whenMatchedUpdate(self, condition: Condition | None = None, set: Values | None = None) -> DeltaMergeBuilder:  # noqa: A002
@@ -88,16 +91,23 @@ class DeltaMergeBuilder:
 
     def _sql(self, value: Condition) -> str:
         text = sql_text(value)
-        for name in qualifiers(text, self._columns):
-            if name not in self._names and len(self._names) > len({SOURCE, TARGET, self._alias.casefold()}):
+        for name in qualifiers(text, self._structs | self._names.keys()):
+            if self._source_name is not None:
                 raise InvalidRequestError(
                     f"{name} is neither the table nor the source: they go by {', '.join(self._names)}",
                     fix="use one name for the source",
                     place=name,
                     kind="unknown-qualifier",
                 )
-            self._names.setdefault(name, SOURCE)
-        return with_qualifiers(text, self._names)
+            self._source_name = name
+            self._names[name] = SOURCE
+        return with_qualifiers(text, self._names, self._is_field)
+
+    def _is_field(self, first: str, second: str) -> bool:
+        """Whether two parts of a name are a struct column and a field of it. As in Spark a column of the side that goes
+        by the first part comes before that."""
+        side = self._sides[self._names[first]]
+        return first in self._structs and second not in {name.casefold() for name in side.names}
 
     def _where(self, condition: Condition | None) -> str | None:
         return None if condition is None else self._sql(condition)
@@ -111,9 +121,10 @@ class DeltaMergeBuilder:
 
     def _column(self, name: str) -> str:
         """What is set, without the name of the table before it, whose case means nothing."""
-        for qualifier in (self._alias, TARGET):
-            if name.casefold().startswith(f"{qualifier}.".casefold()):
-                return name[len(qualifier) + 1 :]
+        first, point, rest = name.partition(".")
+        if point and self._names.get(first.casefold()) == TARGET:
+            second = rest.partition(".")[0].casefold()
+            return name if self._is_field(first.casefold(), second) else rest
         return name
 
 

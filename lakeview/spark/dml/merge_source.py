@@ -84,6 +84,17 @@ class SourceRows:
         return map_batches(rows, partial(_keyed_rows, columns, schema, arrow_schema(StructType(fields))), wider)
 
 
+def aliases(source: DataFrame) -> set[str]:
+    """The names that columns of a source go by: of `alias`, of a table or of a view. Of a Spark Connect session that of
+    a last `alias`; the server has the others."""
+    if (frame := getattr(source, "_jdf", None)) is None:
+        name = getattr(getattr(source, "_plan", None), "_alias", None)
+        return set() if name is None else {name}
+    output = frame.queryExecution().analyzed().output()
+    qualifiers = [output.apply(number).qualifier() for number in range(output.size())]
+    return {str(names.last()) for names in qualifiers if names.nonEmpty()}
+
+
 def assigned_columns(plan: Merge, source: Schema) -> Schema:
     """The columns of a source, and fields of its structs, that clauses of a merge write: all where one takes every
     column, else those that are assigned to by name."""
