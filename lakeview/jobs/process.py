@@ -22,6 +22,7 @@ WORKER = "lakeview.spark.jobs"
 """The module that the process runs."""
 
 _END_SECONDS = 20.0
+_JVM_SECONDS = 10.0
 _LAST_LINES = 5
 
 
@@ -71,19 +72,23 @@ class SparkProcess:
             stdin.flush()
 
     def kill(self) -> None:
-        """Ends it at once, with what it starts Spark by; its JVM ends when it finds its own input closed."""
+        """Ends it at once: with its JVM where its session has not started, for such a JVM may not read its input yet.
+        One that does ends when that closes, and removes what it wrote."""
         with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # its group is its own
+            if self.is_ready:
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)  # its group is its own
 
     def end(self) -> None:
         """Asks it to end, and waits until it has, with its JVM; kills it where that takes too long."""
         with self._sending:
             _close(self._process.stdin)
-        try:
-            self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
+        if threading.current_thread() is self._reader:
+            return
+        self._reader.join(_END_SECONDS)
+        if self._reader.is_alive():
             self.kill()
-        if threading.current_thread() is not self._reader:
             self._reader.join(_END_SECONDS)
 
     def _read_reports(self) -> None:
@@ -94,9 +99,23 @@ class SparkProcess:
         finally:  # also where a report cannot be taken: no job may wait for ever
             stdout.close()
             _close(self._process.stdin)
-            code = self._process.wait()
+            # not collected: until it is, no other process gets its number, which is that of its group
+            result = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+            assert result is not None
+            code = result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
             shutil.rmtree(self._folder, ignore_errors=True)
-            self._on_end(self, self._last_words(code))
+            try:
+                self._on_end(self, self._last_words(code))
+            finally:
+                self._end_group()
+
+    def _end_group(self) -> None:
+        """Ends a JVM that hangs, and does not find its input closed: it is of the group of the process, and has the
+        same descriptor of standard error."""
+        self._noise_reader.join(_JVM_SECONDS)
+        with suppress(ProcessLookupError, PermissionError):  # macOS permits no signal to a group that has ended
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
     def _last_words(self, code: int) -> str:
         self._noise_reader.join(1.0)  # its JVM has the same descriptor, and may live a little longer

@@ -6,12 +6,14 @@ does, without a shell: ask Spark's own launcher for the command line, take that 
 and secret to pyspark by the two variables it reads.
 """
 
+import atexit
 import os
 import re
 import shutil
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -35,6 +37,8 @@ _END_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _USAGE_ERROR = "--usage-error"
 _SCALA = re.compile(r"spark-core_(\d+\.\d+)-.*\.jar")
+_starting = threading.Lock()
+_processes: list[subprocess.Popen[bytes]] = []
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 
 
@@ -104,11 +108,15 @@ def scala_version(jars: Path) -> str:
     raise LakeviewError(f"{jars} holds no spark-core jar", fix="install pyspark again")
 
 
-def start_gateway(java: Java, settings: Mapping[str, str], environment: Mapping[str, str]) -> Gateway:
-    """Start the JVM with `environment` added to ours, and wait until it listens.
+def start_gateway(
+    java: Java, settings: Mapping[str, str], environment: Mapping[str, str], *, own_group: bool = True
+) -> Gateway:
+    """Start the JVM with `environment` added to ours, and wait until it listens. It ends with this Python, also where
+    that ends before then.
 
-    Raises LakeviewError when the JVM ends before it listens or does not listen within two minutes; what Java had to say
-    is in the output, which we leave alone.
+    `own_group` false leaves the JVM in our process group, for a process whose group is ended as a whole. Raises
+    LakeviewError when the JVM ends before it listens or does not listen within two minutes; what Java had to say is in
+    the output, which we leave alone.
     """
     command = launch_command(java, settings)
     # no TemporaryDirectory: an interpreter that exits meanwhile would remove it, and a JVM that cannot write its answer
@@ -116,18 +124,20 @@ def start_gateway(java: Java, settings: Mapping[str, str], environment: Mapping[
     folder = Path(tempfile.mkdtemp(prefix="lakeview-spark-"))
     try:
         answer = folder / "gateway"
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            # Its own session: a Ctrl-C in the terminal is for Python, which then closes the pipe.
-            start_new_session=True,
-            env={
-                **_environment(java),
-                **environment,
-                "SPARK_CONNECT_MODE": "0",
-                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
-            },
-        )
+        with _starting:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                # Its own session: a Ctrl-C in the terminal is for Python, which then closes the pipe.
+                start_new_session=own_group,
+                env={
+                    **_environment(java),
+                    **environment,
+                    "SPARK_CONNECT_MODE": "0",
+                    "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
+                },
+            )
+            _processes.append(process)
         try:
             _wait_for(answer, process)
             port, secret = _read_answer(answer.read_bytes())
@@ -152,6 +162,14 @@ def _wait_for(answer: Path, process: subprocess.Popen[bytes]) -> None:
         raise LakeviewError(
             f"the JVM of Spark ended with code {ended} before it answered; it says why in the output above"
         )
+
+
+@atexit.register
+def _end_all() -> None:
+    """End the JVMs that no session has ended, also of a start that this Python does not wait for."""
+    with _starting:  # one that runs already is in the list
+        for process in _processes:
+            _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

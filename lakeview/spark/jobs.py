@@ -65,7 +65,9 @@ class SparkEngine:
         """As `Engine.start`."""
         with self._starting:
             if self._spark is None:
-                self._spark = session("lakeview jobs", master=self._master, memory=self._memory, extra=self._settings)
+                self._spark = session(
+                    "lakeview jobs", master=self._master, memory=self._memory, extra=self._settings, own_group=False
+                )
 
     def run(self, run: Run, on_step: OnStep) -> Rows:
         """As `Engine.run`. InvalidRequestError for a kind that there is not, LakeviewError for what Spark refuses."""

@@ -80,6 +80,7 @@ def session(
     extra: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
     remote: str | None = None,
+    own_group: bool = True,
 ) -> SparkSession:
     """A session with `format("lakeview")` registered; the running one if this Python already has one.
 
@@ -88,7 +89,8 @@ def session(
     settings; `environment` adds to the JVM's variables, fixed like its heap. The start sets variables of this process
     too, as pyspark does: native code that reads one meanwhile, in another thread, may crash. Under spark-submit, which
     brings its own JVM, that one is used, with the master, memory and Python that it was given. `remote`: the address of
-    a Spark Connect server (`sc://host:port`), which has all of these already. Raises MissingExtraError without a usable
+    a Spark Connect server (`sc://host:port`), which has all of these already. `own_group` false leaves the JVM in the
+    process group of this Python, as `start_gateway` says. Raises MissingExtraError without a usable
     Java (for `remote`: without Spark Connect's packages), LakeviewError when the JVM does not start,
     InvalidRequestError for a `remote` where this Python has a classic session.
     """
@@ -119,7 +121,7 @@ def session(
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         spark = SparkSession.getActiveSession()
         if spark is None and not submitted:
-            gateway = _gateway_for(java, spark_settings, variables)
+            gateway = _gateway_for(java, spark_settings, variables, own_group=own_group)
             with gateway.announced():
                 spark = builder.getOrCreate()
             atexit.register(_end, spark, gateway)
@@ -134,9 +136,11 @@ def jvm_has_ended() -> bool:
     return bool(_gateways) and _gateways[0].process.poll() is not None
 
 
-def _gateway_for(java: str | Path | None, settings: Mapping[str, str], environment: Mapping[str, str]) -> Gateway:
+def _gateway_for(
+    java: str | Path | None, settings: Mapping[str, str], environment: Mapping[str, str], *, own_group: bool
+) -> Gateway:
     if not _gateways:
-        _gateways.append(start_gateway(find_java(java), settings, environment))
+        _gateways.append(start_gateway(find_java(java), settings, environment, own_group=own_group))
     elif jvm_has_ended():
         raise LakeviewError("the JVM of Spark has ended, and one Python can start only one", fix="start Python again")
     return _gateways[0]

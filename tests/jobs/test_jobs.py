@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -219,6 +220,22 @@ def test_a_process_that_does_not_start_ends_when_no_job_waits_for_it_or_its_time
         with pytest.raises(LakeviewError, match="Spark did not start within 0 seconds of the first job"):
             job.result()
         assert (jobs.pid, job.progress.state) == (None, State.FAILED)
+
+
+def test_a_jvm_that_does_not_read_its_input_ends_with_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.jobs.process._JVM_SECONDS", 0.0)
+    with SparkJobs(module=MODULE, settings={"spark.deaf": "1"}) as jobs:
+        job = running(jobs)
+        process = jobs._process
+        assert process is not None
+        tasks = Path(f"/proc/{process.pid}/task").iterdir()
+        (jvm,) = [os.pidfd_open(int(pid)) for task in tasks for pid in (task / "children").read_text().split()]
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(LakeviewError, match="SIGKILL"):
+            job.result()
+        process._reader.join(30)
+        assert select.select([jvm], [], [], 30)[0]
+        os.close(jvm)
 
 
 def test_closing_cancels_all_and_leaves_nothing(jobs: SparkJobs) -> None:

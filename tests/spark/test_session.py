@@ -39,14 +39,14 @@ spark.stop()
 """
 
 
-# A Java that gives a command as the launcher does, and then a JVM that answers once its standard input is closed.
+# A Java that gives a command as the launcher does, and then a JVM that answers when it has waited.
 LATE_JVM = """#!{python}
-import os, sys
+import os, signal, sys
 if "org.apache.spark.launcher.Main" in sys.argv:
     sys.stdout.write("\\0" + sys.argv[0] + "\\0jvm\\0")
 else:
     open(os.environ["STARTED"], "w").close()
-    sys.stdin.read()
+    {wait}
     open(os.environ["_PYSPARK_DRIVER_CONN_INFO_PATH"], "wb").close()
     print("answered")
 """
@@ -55,11 +55,12 @@ else:
 STARTER = """
 import os, sys, threading
 from pathlib import Path
-from lakeview.spark.gateway import start_gateway
+from lakeview.spark import gateway
 from lakeview.spark.java import Java
+gateway._END_SECONDS = float(sys.argv[3])
 os.mkfifo(sys.argv[2])
 java = Java(Path(sys.argv[1]), 17, "configured")
-threading.Thread(target=start_gateway, args=(java, {}, {"STARTED": sys.argv[2]}), daemon=True).start()
+threading.Thread(target=gateway.start_gateway, args=(java, {}, {"STARTED": sys.argv[2]}), daemon=True).start()
 open(sys.argv[2]).read()
 """
 
@@ -197,13 +198,20 @@ def test_a_jvm_that_ends_early_is_an_error_not_a_wait(capfd: pytest.CaptureFixtu
     assert "Too small maximum heap" in capfd.readouterr().out
 
 
-def test_a_jvm_whose_starter_ends_meanwhile_can_write_its_answer_and_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("wait", "seconds", "output"),
+    [
+        pytest.param("sys.stdin.read()", "10", "answered\n", id="it writes its answer and ends"),
+        pytest.param("signal.alarm(90); signal.pause()", "0", "", id="it reads no input and is ended"),
+    ],
+)
+def test_a_jvm_ends_whose_starter_ends_meanwhile(tmp_path: Path, wait: str, seconds: str, output: str) -> None:
     java = tmp_path / "java"
-    java.write_text(LATE_JVM.format(python=sys.executable))
+    java.write_text(LATE_JVM.format(python=sys.executable, wait=wait))
     java.chmod(0o700)
-    command = [sys.executable, "-c", STARTER, str(java), str(tmp_path / "started")]
+    command = [sys.executable, "-c", STARTER, str(java), str(tmp_path / "started"), seconds]
     # standard output is open until the JVM has ended as well
     done = subprocess.run(
         command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True, timeout=60, check=True
     )
-    assert done.stdout == "answered\n"
+    assert done.stdout == output
