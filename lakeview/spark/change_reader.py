@@ -22,6 +22,7 @@ from lakeview.spark.addresses import task_access
 from lakeview.spark.known_options import known_options
 from lakeview.spark.option_values import access_of, flag, moment, number, path_of, positive
 from lakeview.spark.reader import pack
+from lakeview.spark.streams import both_starts, no_stream_of_changes
 from lakeview.spark.types import arrow_schema, check_schema
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 _FEED, _DIFFERENCE = "readchangefeed", "differencefrom"
 _OF_FEED = ("startingVersion", "endingVersion", "startingTimestamp", "endingTimestamp")
 _OF_DIFFERENCE = ("versionAsOf",)
-_OF_STREAM = "maxFilesPerTrigger"
-_NAMES = ("path", "readChangeFeed", "differenceFrom", *_OF_FEED, *_OF_DIFFERENCE, _OF_STREAM)
+_OF_STREAM = ("maxFilesPerTrigger", "failOnDataLoss")
+_NAMES = ("path", "readChangeFeed", "differenceFrom", *_OF_FEED, *_OF_DIFFERENCE, *_OF_STREAM)
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,17 @@ class ChangeOptions:
     """`readChangeFeed` with `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (both
     included, the latest without): the rows that commits changed, from the change feed or derived from files.
     `differenceFrom`, a version, and `versionAsOf` (the latest without): the rows that one of the two has alone.
-    `maxFilesPerTrigger`: of a batch of a stream of changes, which has no end. `open_end`: the options name no end."""
+    Of a stream of changes, which has no end: `maxFilesPerTrigger` of a batch, `startingVersion` latest (`start` is
+    None), and `failOnDataLoss` false, which goes on where commits or data files are gone. `open_end`: the options name
+    no end."""
 
     path: str
-    start: int | datetime
+    start: int | datetime | None
     end: int | datetime | None
     difference: bool
     access: StoreAccess = NO_OPTIONS
     max_files: int | None = None
+    fail_on_data_loss: bool = True
     open_end: bool = False
 
     @staticmethod
@@ -74,23 +78,33 @@ class ChangeOptions:
             base, version = number(options, "differenceFrom"), number(options, "versionAsOf")
             assert base is not None
             return ChangeOptions(path_of(options), base, version, difference=True, access=access_of(options))
-        start, end = (_end(options, name) for name in ("starting", "ending"))
-        if start is None:
+        latest = options.get("startingversion", "").lower() == "latest"
+        start, end = None if latest else _end(options, "starting"), _end(options, "ending")
+        if latest and "startingtimestamp" in options:
+            raise both_starts()
+        if start is None and not latest:
             raise InvalidRequestError(
                 "it is not said from where on changes are read",
                 fix="give startingVersion or startingTimestamp",
             )
-        most = positive(options, _OF_STREAM)
-        return ChangeOptions(path_of(options), start, end, difference=False, access=access_of(options), max_files=most)
+        return ChangeOptions(
+            path_of(options), start, end, difference=False, access=access_of(options),
+            max_files=positive(options, "maxFilesPerTrigger"),
+            fail_on_data_loss=flag(options, "failOnDataLoss", default=True),
+        )  # fmt: skip
 
     def check_batch(self) -> None:
         """InvalidRequestError for an option of streams alone."""
-        if self.max_files is not None:
-            raise InvalidRequestError(
-                f"{_OF_STREAM} says how much a batch of a stream takes, and this is none",
-                fix="leave it out, or use readStream",
-                place=_OF_STREAM,
-            )
+        of_stream = {
+            "maxFilesPerTrigger says how much a batch of a stream takes": self.max_files is not None,
+            "failOnDataLoss says what a stream does where data is gone": not self.fail_on_data_loss,
+            "startingVersion latest says that a stream begins with what comes from now on": self.start is None,
+        }
+        for problem, is_given in of_stream.items():
+            if is_given:
+                raise InvalidRequestError(
+                    f"{problem}, and this is none", fix="leave it out, or use readStream", place=problem.split()[0]
+                )
 
     def check_stream(self) -> None:
         """InvalidRequestError for changes that are no stream."""
@@ -116,6 +130,8 @@ class ChangeOptions:
         if self.open_end and not self.difference and table.format == "delta":
             assert isinstance(self.end, int)
             return change_schema(table.snapshot(self.end).schema)
+        if self.start is None:
+            raise no_stream_of_changes(table.format, self.path)
         return self.read(table)[0]
 
     def read(self, table: TableBody) -> tuple[Schema, list[tuple[FileTask, str | None]]]:
@@ -124,6 +140,7 @@ class ChangeOptions:
             assert isinstance(self.start, int)
             assert self.end is None or isinstance(self.end, int)
             return table.difference_tasks(self.start, self.end)
+        assert self.start is not None  # checked by `check_batch`
         return table.change_tasks(self.start, self.end)
 
 

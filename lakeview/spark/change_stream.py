@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -19,12 +19,21 @@ from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
 from lakeview.model.change_columns import VERSION
-from lakeview.model.errors import UnsupportedTableError, VersionNotFoundError
+from lakeview.model.errors import DataFileMissingError, VersionNotFoundError
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
 from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_partitions, change_rows
 from lakeview.spark.stream_options import MOST_FILES
-from lakeview.spark.streams import no_offset, no_version, other_columns, other_table, taken_back
+from lakeview.spark.streams import (
+    deleted_file,
+    no_offset,
+    no_stream_of_changes,
+    no_version,
+    other_columns,
+    other_table,
+    raise_or_log,
+    taken_back,
+)
 from lakeview.spark.types import check_schema
 
 _COMMITS = 32
@@ -33,20 +42,25 @@ _COMMITS = 32
 
 @dataclass(frozen=True)
 class _Offset:
-    """The last version whose changes were read, of the table with this id."""
+    """The last version whose changes were read, of the table with this id. `first`: that of the offset at which the
+    stream began; None in checkpoints of older releases."""
 
     version: int
     table: str
+    first: int | None = None
 
     @staticmethod
     def parse(value: Mapping[str, Any]) -> _Offset:
         match value:
+            case {"changes": int(version), "table": str(table), "first": int(first)}:
+                return _Offset(version, table, first)
             case {"changes": int(version), "table": str(table)}:
                 return _Offset(version, table)
         raise no_offset(value)
 
     def json(self) -> dict[str, Any]:
-        return {"changes": self.version, "table": self.table}
+        first = {} if self.first is None else {"first": self.first}
+        return {"changes": self.version, "table": self.table, **first}
 
 
 class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -71,23 +85,20 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._table is None:
             table = self.options.table()
             if not isinstance(table, DeltaTable):
-                raise UnsupportedTableError(
-                    f"the table is {table.format}, and only changes of Delta tables are streamed",
-                    fix="read the changes in batches, each with startingVersion and endingVersion",
-                    place=self.options.path,
-                    kind="unsupported-format",
-                )
+                raise no_stream_of_changes(table.format, self.options.path)
             self._table = table
         return self._table
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins: before the first version that the options name."""
         start = self.options.start
-        if isinstance(start, datetime):
+        if start is None:
+            start = self.table.latest_version + 1
+        elif isinstance(start, datetime):
             start = first_version_from(self.table.versions(look=False).sort("version"), start)
         elif start > self.table.latest_version + 1:
             raise no_version(self.table.address, start, self.table.latest_version)
-        return _Offset(start - 1, self._id()).json()
+        return _Offset(start - 1, self._id(), start - 1).json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The limit of the options."""
@@ -97,14 +108,16 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """How far the next batch goes; `start` where nothing is new."""
         offset = self._checked(start)
         latest = self.table.latest_version if self._until is None else self._until
+        end = replace(offset, version=max(latest, offset.version))
         if not isinstance(limit, ReadMaxFiles):
-            return _Offset(max(latest, offset.version), offset.table).json()
+            return end.json()
         files = 0
-        for version, count in self._file_counts(offset.version + 1, latest):
+        first = self._first_there(offset.version + 1, latest)
+        for version, count in self._file_counts(first, latest):
             files += count
-            if files > limit.max_files and version > offset.version + 1:
-                return _Offset(version - 1, offset.table).json()
-        return _Offset(max(latest, offset.version), offset.table).json()
+            if files > limit.max_files and version > first:
+                return replace(offset, version=version - 1).json()
+        return end.json()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Commits that come from now on are left to the next run."""
@@ -112,35 +125,60 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until = self.table.latest_version
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ChangePartition]:
-        """The files of the changes between two offsets, packed for tasks; errors as `changes`."""
-        first, last = self._checked(start).version + 1, _Offset.parse(end).version
+        """The files of the changes between two offsets, packed for tasks; errors as `changes`.
+
+        Of the first batch, Spark records the end alone, and asks for the beginning again after a restart, when the
+        table may have grown: the end has where the stream began.
+        """
+        begin, stop = self._checked(start), _Offset.parse(end)
+        last = stop.version
+        before = begin.version if stop.first in (None, begin.first) else stop.first
+        first = self._first_there(before + 1, last)
         if last < first:
             return [ChangePartition(())]
         return change_partitions(self._tasks(first, last), task_access(self.table))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition's files."""
+        """The rows of a partition's files. DataFileMissingError for one that a vacuum deleted before the stream came to
+        it; `failOnDataLoss` false passes over it and logs it."""
         assert isinstance(partition, ChangePartition)
-        return change_rows(partition, self.schema)
+        for task, kind in partition.tasks:
+            try:
+                yield from change_rows(ChangePartition(((task, kind),), partition.access), self.schema)
+            except DataFileMissingError as error:
+                raise_or_log(deleted_file(error, task), fail_on_data_loss=self.options.fail_on_data_loss)
 
     def _file_counts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Each version, and how many files hold its changes: from its commit alone, and not from the state of the table
-        at it, for a stream may be thousands behind. VersionNotFoundError where the first commit is gone."""
+        at it, for a stream may be thousands behind."""
         log = self.table.log
-        there = log.commit_files()["version"]
-        if first <= last and first not in there:
-            later = there.filter(there > first)
-            begin = later[0] if later.len() else last + 1
-            raise VersionNotFoundError(
-                f"commit {first} of {self.table.address} is gone from the log: what it changed cannot be read",
-                fix=f"start with a new checkpoint location, at version {begin} or later",
-                place=f"version {first}",
-            )
         for start in range(first, last + 1, _COMMITS):
             versions = range(start, min(start + _COMMITS, last + 1))
             commits = log.commits(versions)
             counts = Counter(change_files(commits, file_actions(commits, log.storage.root))["version"])
             yield from ((version, counts[version]) for version in versions)
+
+    def _first_there(self, first: int, last: int) -> int:
+        """The first version from `first` on whose changes can be read: its commit, and a state to begin with, are in
+        the log; `last + 1` without any. VersionNotFoundError if it is a later one, unless an option says to go on."""
+        log = self.table.log
+        there = log.commit_files()["version"]
+        if first > last or (first in there and 0 in there):
+            return first
+        # a cleanup deletes the oldest commits, and leaves a checkpoint that the others build on
+        oldest = next(iter(there), last + 1)
+        bases = (checkpoint.version for checkpoint in log.checkpoints() if checkpoint.version >= oldest - 1)
+        begin = max(first, oldest, min(bases, default=last + 1))
+        if begin > first:
+            subject = f"commit {first}" if first not in there else f"the state before commit {first}"
+            loss = VersionNotFoundError(
+                f"{subject} of {self.table.address} is gone from the log: what it changed cannot be read",
+                fix=f"start with a new checkpoint location, at version {begin} or later, or set failOnDataLoss to "
+                "false to go on from there",
+                place=f"version {first}",
+            )
+            raise_or_log(loss, fail_on_data_loss=self.options.fail_on_data_loss)
+        return min(begin, last + 1)
 
     def _tasks(self, first: int, last: int) -> Sequence[tuple[FileTask, str | None]]:
         """The files of changes, with the columns of the stream's version. InvalidRequestError where they changed since
@@ -175,5 +213,6 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if offset.table != self._id():
             raise other_table(self.table.address, offset.table, self._id())
         if self.table.latest_version < offset.version:
-            raise taken_back(self.table.address, offset.version, self.table.latest_version, may_go_on=False)
+            loss = taken_back(self.table.address, offset.version, self.table.latest_version)
+            raise_or_log(loss, fail_on_data_loss=self.options.fail_on_data_loss)
         return offset

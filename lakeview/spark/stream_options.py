@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from lakeview.model.errors import InvalidRequestError
 from lakeview.spark.known_options import known_options
 from lakeview.spark.option_values import access_of, flag, moment, number, path_of, positive, positive_bytes
+from lakeview.spark.streams import both_starts
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 NAMES = (
@@ -47,7 +47,7 @@ class StreamOptions:
         options = known_options(options, ("path", *NAMES), "reading as a stream")
         latest = options.get("startingversion", "").lower() == "latest"
         if "startingversion" in options and "startingtimestamp" in options:
-            raise InvalidRequestError("startingVersion and startingTimestamp are both given", fix="give one of them")
+            raise both_starts()
         return StreamOptions(
             path=path_of(options),
             starting_version=None if latest else number(options, "startingVersion"),

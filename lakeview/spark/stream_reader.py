@@ -23,7 +23,7 @@ from lakeview.spark.reader import FilePartition, file_partitions, partition_rows
 from lakeview.spark.stream_files import StreamFiles
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.stream_snapshots import SnapshotStream
-from lakeview.spark.streams import raise_or_log
+from lakeview.spark.streams import deleted_file, raise_or_log
 from lakeview.spark.types import check_schema
 
 
@@ -87,15 +87,7 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             try:
                 yield from partition_rows(FilePartition((task,), partition.access), self.schema)
             except DataFileMissingError as error:
-                deletes = "" if error.place == task.path else f"{error.place} with the deletes of "
-                loss = DataFileMissingError(
-                    f"{deletes}data file {task.path} of {task.root} was deleted before the stream has read it",
-                    fix="restore the file, or set failOnDataLoss to false to go on without its rows; vacuum with a "
-                    "retention that is longer than the stream lags behind",
-                    place=error.place,
-                )
-                loss.__cause__ = error
-                raise_or_log(loss, fail_on_data_loss=self.options.fail_on_data_loss)
+                raise_or_log(deleted_file(error, task), fail_on_data_loss=self.options.fail_on_data_loss)
 
 
 def _stream(options: StreamOptions, version: int, columns: list[str]) -> StreamFiles | SnapshotStream:

@@ -6,7 +6,14 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
+from lakeview.model.errors import (
+    DataFileMissingError,
+    InvalidRequestError,
+    LakeviewError,
+    UnsupportedTableError,
+    VersionNotFoundError,
+)
+from lakeview.rows.tasks import FileTask
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -46,6 +53,22 @@ def removed_rows(version: str, address: str, operation: str | None, *, adds: boo
     )
 
 
+def both_starts() -> InvalidRequestError:
+    """The error for options that name two commits at which a stream begins."""
+    return InvalidRequestError("startingVersion and startingTimestamp are both given", fix="give one of them")
+
+
+def no_stream_of_changes(table_format: str, address: str) -> UnsupportedTableError:
+    """The error for a stream of the changes of a table that is no Delta table."""
+    return UnsupportedTableError(
+        f"the table is {table_format}, and only changes of Delta tables are streamed",
+        fix="read the changes in batches, each with startingVersion and endingVersion; without readChangeFeed a stream "
+        "brings the rows that snapshots of an Iceberg table add",
+        place=address,
+        kind="unsupported-format",
+    )
+
+
 def no_version(address: str, version: int, latest: int) -> VersionNotFoundError:
     """The error for a stream that is to start behind the version that comes next."""
     return VersionNotFoundError(
@@ -55,15 +78,26 @@ def no_version(address: str, version: int, latest: int) -> VersionNotFoundError:
     )
 
 
-def taken_back(address: str, last: int, latest: int, *, may_go_on: bool = True) -> VersionNotFoundError:
-    """The error for a table whose log ends before the version `last` that a stream has read; `may_go_on`: the stream
-    has an option failOnDataLoss."""
+def taken_back(address: str, last: int, latest: int) -> VersionNotFoundError:
+    """The error for a table whose log ends before the version `last` that a stream has read."""
     return VersionNotFoundError(
         f"{address} is at version {latest}, and the stream has read version {last}: commits were taken back",
-        fix="start again with a new checkpoint location"
-        + (", or set failOnDataLoss to false to go on with later versions" if may_go_on else ""),
+        fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on with later versions",
         place=f"version {last}",
     )
+
+
+def deleted_file(error: DataFileMissingError, task: FileTask) -> DataFileMissingError:
+    """The error for a data file that is not there when a stream comes to it, or whose deletes are not."""
+    deletes = "" if error.place == task.path else f"{error.place} with the deletes of "
+    loss = DataFileMissingError(
+        f"{deletes}data file {task.path} of {task.root} was deleted before the stream has read it",
+        fix="restore the file, or set failOnDataLoss to false to go on without its rows; vacuum with a "
+        "retention that is longer than the stream lags behind",
+        place=error.place,
+    )
+    loss.__cause__ = error
+    return loss
 
 
 def raise_or_log(loss: LakeviewError, *, fail_on_data_loss: bool) -> None:

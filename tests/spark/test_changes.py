@@ -14,8 +14,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.data_types import Field, PrimitiveType
-from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
+from lakeview.model.errors import DataFileMissingError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.schema import Schema
+from lakeview.model.table import Table
 from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_rows
 from lakeview.spark.change_stream import ChangeStreamReader
 from lakeview.spark.datasource import LakeviewDataSource
@@ -66,7 +67,7 @@ def test_a_difference_is_that_of_the_library(spark: SparkSession, table: DeltaTa
     assert rows(frame(spark, table, differenceFrom="1", versionAsOf="2")) == rows(table.difference(1, 2).collect())
 
 
-def stream_of(table: DeltaTable, **options: str) -> ChangeStreamReader:
+def stream_of(table: Table, **options: str) -> ChangeStreamReader:
     """The reader that Spark asks for, without Spark between."""
     source = LakeviewDataSource({"path": table.address, "readChangeFeed": "true", **options})
     reader = source.streamReader(source.schema())
@@ -81,8 +82,8 @@ def batches_of(
     batches, offset = [], reader.initialOffset() if start is None else start
     while (end := reader.latestOffset(offset, ReadMaxFiles(most))) != offset:
         partitions = reader.partitions(offset, end)
-        read = pl.concat(pl.DataFrame(batch) for partition in partitions for batch in reader.read(partition))
-        batches.append(rows(read))
+        read = [pl.DataFrame(batch) for partition in partitions for batch in reader.read(partition)]
+        batches.append(rows(pl.concat(read)) if read else [])
         offset = end
     return batches, offset
 
@@ -151,6 +152,49 @@ def test_a_stream_of_changes_goes_on_where_columns_stay(tmp_path: Path) -> None:
         stream_of(table, startingVersion="5").initialOffset()
 
 
+def test_a_stream_of_changes_passes_over_what_is_gone_where_it_may(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
+    for number in (1, 2):
+        table.append(pl.DataFrame({"id": [number]}))
+    table.checkpoint()
+    for number in (3, 4, 5):
+        table.append(pl.DataFrame({"id": [number]}))
+    for version in (0, 1):
+        (tmp_path / f"t/_delta_log/{version:020}.json").unlink()
+    missing = table.commit(4)["path"].drop_nulls().item()
+    (tmp_path / "t" / missing).unlink()
+    table = DeltaTable(table.storage)
+    stops, goes_on = (stream_of(table, startingVersion="1", failOnDataLoss=flag) for flag in ("true", "false"))
+    with pytest.raises(VersionNotFoundError, match=r"commit 1 of .* is gone .*\n.*version 2 or later, or set failOn"):
+        batches_of(stops)
+    with pytest.raises(DataFileMissingError, match="was deleted before the stream has read it"):
+        batches_of(stops, {**stops.initialOffset(), "changes": 1})
+    batches, end = batches_of(goes_on)
+    assert [[row[0] for row in batch] for batch in batches] == [[2], [3], [], [5]]
+    assert goes_on.latestOffset({**end, "changes": 9}, ReadMaxFiles(1)) == {**end, "changes": 9}
+    warnings = [text for text in caplog.messages if text.startswith("passed over, as failOnDataLoss is false")]
+    assert len(warnings) == 3
+    for text, part in zip(warnings, ("commit 1 of", "was deleted", "commits were taken back"), strict=True):
+        assert part in text
+
+
+def test_a_stream_of_changes_begins_with_what_comes_from_now_on(tmp_path: Path) -> None:
+    """Also where its first batch is planned again after a restart, when the table has grown."""
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
+    table.append(pl.DataFrame({"id": [1]}))
+    reader = stream_of(table, startingVersion="Latest")
+    start = reader.initialOffset()
+    table.append(pl.DataFrame({"id": [2]}))
+    (((change, *_),),), end = batches_of(reader, start)
+    assert change == 2
+    again = stream_of(table, startingVersion="latest")
+    (partition,) = again.partitions(again.initialOffset(), end)
+    assert [batch["id"].to_pylist() for batch in again.read(partition)] == [[2]]
+    assert batches_of(again, {"changes": 1, "table": end["table"]})[1] == {"changes": 2, "table": end["table"]}
+
+
 @pytest.mark.spark
 def test_spark_streams_changes(spark: SparkSession, table: DeltaTable, tmp_path: Path) -> None:
     options = {"readChangeFeed": "true", "startingVersion": "1", "maxFilesPerTrigger": "1"}
@@ -173,10 +217,19 @@ def test_a_stream_of_changes_has_no_end(table: DeltaTable, options: dict[str, st
     source = LakeviewDataSource({"path": table.address, "readChangeFeed": "true", **start, **options})
     with pytest.raises(InvalidRequestError, match=message):
         source.streamReader(source.schema())
-    batch = LakeviewDataSource(
-        {"path": table.address, "readChangeFeed": "true", "startingVersion": "1", "maxFilesPerTrigger": "1"}
-    )
-    with pytest.raises(InvalidRequestError, match="maxFilesPerTrigger says how much a batch of a stream takes"):
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"maxFilesPerTrigger": "1"}, "maxFilesPerTrigger says how much a batch of a stream takes"),
+        ({"failOnDataLoss": "false"}, "failOnDataLoss says what a stream does"),
+        ({"startingVersion": "latest"}, "startingVersion latest says that a stream begins"),
+    ],
+)
+def test_a_batch_of_changes_has_no_option_of_a_stream(table: DeltaTable, options: dict[str, str], message: str) -> None:
+    batch = LakeviewDataSource({"path": table.address, "readChangeFeed": "true", "startingVersion": "1", **options})
+    with pytest.raises(InvalidRequestError, match=f"{message}.*, and this is none"):
         batch.reader(batch.schema())
 
 
@@ -185,6 +238,10 @@ def test_a_stream_of_changes_has_no_end(table: DeltaTable, options: dict[str, st
     [
         ({"readChangeFeed": "true"}, "it is not said from where on"),
         ({"readChangeFeed": "true", "startingVersion": "1", "startingTimestamp": "2026-01-01T00:00Z"}, "both given"),
+        (
+            {"readChangeFeed": "true", "startingVersion": "latest", "startingTimestamp": "2026-01-01T00:00Z"},
+            "both given",
+        ),
         ({"readChangeFeed": "true", "startingVersion": "1", "differenceFrom": "1"}, "both given"),
         ({"readChangeFeed": "true", "startingVersion": "1", "where": "id = 1"}, "where: no such option"),
         ({"readChangeFeed": "perhaps"}, "is 'perhaps'"),
@@ -207,6 +264,9 @@ def test_the_tasks_of_an_iceberg_table_are_read_alike(tmp_path: Path) -> None:
     iceberg_table.append(rows)
     table = lv.open_table(iceberg_table.metadata_location)
     first, last = table.history()["version"].to_list()[::-1]
+    for start in (str(last), "latest"):
+        with pytest.raises(UnsupportedTableError, match=r"the table is iceberg, and only.*\n  fix: .* in batches"):
+            stream_of(table, startingVersion=start).initialOffset()
     schema, tasks = table.change_tasks(last)
     assert schema.names == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
     rows_read = [
