@@ -12,8 +12,9 @@ import polars as pl
 from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finished, layered, time_axis
+from lakeview.model.partition_texts import PERCENT, SLASH
 from lakeview.model.printable import ELLIPSIS
-from lakeview.views.partitions.keys import MOMENT, NO_PARTITION, key_pattern
+from lakeview.views.partitions.keys import MOMENT, NO_PARTITION, key_pattern, with_slashes
 from lakeview.views.thresholds import MIB, SKEW_TIMES, SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.timeline.loads import BAD_LOAD
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_range
@@ -270,12 +271,17 @@ def _choose(where: pl.Series, yes: str, no: str) -> pl.Series:
 
 def short_names(partitions: pl.Series, keys: Sequence[str]) -> str:
     """An expression for axis labels: the values without their `keys`, `3` for `month=3`, `3/EWR` for
-    `month=3/origin=EWR`, `2026-01-01 21:00` for `at=2026-01-01T21:00:00.000000Z`. Two partitions that would look alike
-    keep their keys."""
+    `month=3/origin=EWR`, `a/b` for `path=a%2Fb`, `2026-01-01 21:00` for `at=2026-01-01T21:00:00.000000Z`. Two
+    partitions that would look alike keep their keys."""
     texts = partitions.drop_nulls().unique()
     pattern = key_pattern(keys)
-    values = texts.str.replace_all(pattern, "$1").str.replace_all(MOMENT, " $1$2")
+    values = with_slashes(texts.str.replace_all(pattern, "$1").str.replace_all(MOMENT, " $1$2"))
     if values.n_unique() < texts.len() or (values == "").any():
         return "datum.label"
-    without_keys = f"replace(datum.label, regexp({json.dumps(pattern)}, 'g'), '$1')"
-    return f"replace({without_keys}, regexp({json.dumps(MOMENT)}, 'g'), ' $1$2')"
+    replacements = [(pattern, "$1"), (MOMENT, " $1$2")]
+    if texts.str.contains("%", literal=True).any():
+        replacements += [(SLASH, "/"), (PERCENT, "%$1")]
+    label = "datum.label"
+    for part, by in replacements:
+        label = f"replace({label}, regexp({json.dumps(part)}, 'g'), '{by}')"
+    return label

@@ -21,7 +21,7 @@ FILES = pl.Schema(
 """One row a live data file. `size` in bytes, null where no file is of the size recorded; `records` physical rows, null
 when unknown; `deleted_records` 0 without deletes, null when unknown; `deletion_vector` its unique id. A partitioned
 table has also `partition`: a struct of typed values under the columns' names, placed before `partition_text`
-("month=3"). Further columns are the format's own."""
+("month=3/path=a%2Fb"). Further columns are the format's own."""
 
 COMMITS = pl.Schema(
     {

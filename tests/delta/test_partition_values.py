@@ -16,6 +16,8 @@ from lakeview.delta.data.partition_values import serialize, typed
 from lakeview.model.data_types import DecimalType, PrimitiveType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import polars_type
+from lakeview.views.partitions.keys import partition_keys
+from lakeview.views.partitions.sizes import partition_sizes
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
 
@@ -57,7 +59,7 @@ def test_a_value_is_read_as_its_type(history: DeltaHistory, type_: str, text: st
     for base in ("commits", "a checkpoint"):
         files = lv.open_table(history.address).snapshot().files
         assert files["partition"].struct.field("p").to_list() == [value], base
-        assert files["partition_text"].to_list() == [f"p={text}"]
+        assert files["partition_text"].to_list() == [f"p={text.replace('/', '%2F')}"]
         if base == "commits":
             history.checkpoint().without(0, 1)
 
@@ -69,6 +71,23 @@ def test_null_is_recorded_in_three_ways(history: DeltaHistory, type_: str, recor
     files = lv.open_table(history.address).snapshot().files
     assert files["partition"].struct.field("p").to_list() == [None]
     assert files["partition_text"].to_list() == ["p=null"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param({"a": "1/b=2", "b": "3"}, {"a": "1", "b": "2/b=3"}, id="values that hold the key"),
+        pytest.param({"a": "1/2", "b": "3"}, {"a": "1%2F2", "b": "3"}, id="an escaped slash"),
+        pytest.param({"a": "1%2F2", "b": "3"}, {"a": "1%252F2", "b": "3"}, id="an escaped percent sign"),
+    ],
+)
+def test_no_two_partitions_share_a_text(history: DeltaHistory, one: dict[str, str], other: dict[str, str]) -> None:
+    history.create({"x": "long", "a": "string", "b": "string"}, partition_by=("a", "b"))
+    history.commit(add("f", partition=one), add("g", partition=other))
+    sizes = partition_sizes(lv.open_table(history.address).snapshot())
+    assert sizes["files"].to_list() == [1, 1]
+    keys = partition_keys(sizes["partition_text"], ["a", "b"])
+    assert set(keys.rows()) == {tuple(one.values()), tuple(other.values())}
 
 
 WRONG = [

@@ -168,6 +168,14 @@ def test_a_filter_on_files_of_several_specs_uses_each_ones_own(tmp_path: Path) -
     assert (texts[0], texts[1], texts[3]) == ("n=-30", "b=bucket 1 of 4", None)
 
 
+def test_no_two_partitions_share_a_text(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS, [(1, "identity", "n"), (2, "identity", "s")])
+    history.append("a", [{"n": 1, "s": "x/y"}])
+    history.append("b", [{"n": 1, "s": "x%2Fy"}])
+    texts = lv.open_table(history.address).snapshot().files.sort("path")["partition_text"].to_list()
+    assert texts == ["n=1/s=x%2Fy", "n=1/s=x%252Fy"]
+
+
 def test_a_field_id_that_specs_share_for_different_columns_prunes_nothing(tmp_path: Path) -> None:
     """Specs of version 1 count their fields from 1000 each."""
     history = IcebergHistory(tmp_path / "t", FIELDS, [(1, "identity", "n")], version=1)

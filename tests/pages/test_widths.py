@@ -46,10 +46,12 @@ def test_a_partition_of_several_keys_is_shown_by_its_values() -> None:
 
 
 def test_a_partition_value_that_looks_like_a_key_is_whole() -> None:
-    texts = pl.Series(["path=a/day=1/key=b", "path=b/key=c"])
-    assert columns.partition(["path", "key"]).cells(texts)[0].to_list() == ["a/day=1/b", "b/c"]
-    assert columns.partition(["path"]).cells(texts)[0].to_list() == texts.to_list()
-    assert short_name(texts[0], ["path"]) == "a/day=1/key=b"
+    texts = pl.Series(["path=a%2Fkey=1/key=b", "path=a%252F/key=c"])
+    assert columns.partition(["path", "key"]).cells(texts)[0].to_list() == ["a/key=1/b", "a%2F/c"]
+    assert columns.partition(["path"]).cells(pl.Series(["path=a%2Fb"]))[0].to_list() == ["path=a/b"]
+    assert short_name(texts[0], ["path", "key"]) == "a/key=1/b"
+    alike = pl.Series(["path=a%2F1/key=b", "path=a/key=1%2Fb"])
+    assert columns.partition(["path", "key"]).cells(alike)[0].to_list() == alike.to_list()
     assert short_name("path.to/a=1/day=b", ["to/a"]) == "path.to/a=1/day=b"
 
 

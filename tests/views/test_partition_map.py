@@ -38,7 +38,8 @@ def table(names: tuple[str, ...], *texts: str | None, sizes: list[int] | None = 
         pytest.param(
             ("day", "id_bucket"), "day=2024-01-05/id_bucket=bucket 3 of 16", ("2024-01-05", "bucket 3 of 16"), id="two"
         ),
-        pytest.param(("a", "b"), "a=x/y/b=z", ("x/y", "z"), id="a slash in a value"),
+        pytest.param(("a", "b"), "a=x%2Fb=y/b=z", ("x/b=y", "z"), id="a slash in a value"),
+        pytest.param(("a", "b"), "a=%252F/b=%2525%", ("%2F", "%25%"), id="an escaped slash in a value"),
         pytest.param(("a.b", "^x$"), "a.b=1/^x$=2", ("1", "2"), id="names like patterns"),
         pytest.param(("a",), "a=two\nlines", ("two\nlines",), id="a line break"),
         pytest.param(("a", "b"), "a=1", (None, None), id="another partitioning"),

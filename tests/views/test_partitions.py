@@ -265,6 +265,14 @@ def test_labels_leave_out_the_names_of_keys_and_no_part_of_a_value() -> None:
     }
     assert '"(^)(?:path)="' in labels["path",]
     assert '"^()$^"' in labels[()]
+    assert "%2F" not in labels["path",], "no value has a slash"
+
+
+def test_labels_show_the_slashes_of_values() -> None:
+    label = charts.partitions.short_names(pl.Series(["path=a%2Fb", "path=a%252F"]), ["path"])
+    assert label.endswith("""regexp("%2F", 'g'), '/'), regexp("%25(2F|25)", 'g'), '%$1')""")
+    alike = pl.Series(["path=a%2F1/key=b", "path=a/key=1%2Fb"])
+    assert charts.partitions.short_names(alike, ["path", "key"]) == "datum.label"
 
 
 def test_a_file_that_is_gone_is_of_its_folder_though_a_name_has_a_line_break() -> None:

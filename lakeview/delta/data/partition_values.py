@@ -12,6 +12,7 @@ import polars as pl
 
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import CorruptTableError
+from lakeview.model.partition_texts import escaped
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema, polars_type
 
@@ -119,12 +120,12 @@ def calendar(values: pl.Series) -> pl.Series:
 
 
 def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
-    """Partition values for people: `month=3/day=2`, `month=null`."""
+    """Partition values for people: `month=3/day=2`, `month=null`, `path=a%2Fb`."""
     maps = values.to_frame("values")
     parts: list[pl.Expr] = []
     for i, field in enumerate(fields):
         text = pl.col("values").map.get(field.stored_name)
-        value = pl.when(text.is_null() | (text == "")).then(pl.lit("null")).otherwise(text)
+        value = pl.when(text.is_null() | (text == "")).then(pl.lit("null")).otherwise(escaped(text))
         parts += [pl.lit(("/" if i else "") + field.name + "="), value]
     return maps.select(pl.concat_str(parts).alias("partition_text")).to_series()
 

@@ -16,6 +16,7 @@ from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.column_values import formatted
 from lakeview.model.data_types import ArrayType, Field, MapType, StructType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.partition_texts import escaped
 from lakeview.model.schema import polars_type
 
 _FARTHEST_HOUR = 719_162 * 24  # as far after 1970 as the calendar begins before it
@@ -155,21 +156,22 @@ def display_partition(entries: pl.DataFrame, columns: tuple[PartitionColumn, ...
 def partition_text(
     entries: pl.DataFrame, columns: tuple[PartitionColumn, ...], specs: Mapping[int, tuple[int, ...]]
 ) -> pl.Series:
-    """Tuples for people: `month=2013-05/id_bucket=bucket 3 of 16`; null where the file's spec has no parts.
+    """Tuples for people: `month=2013-05/id_bucket=bucket 3 of 16`, `path=a%2Fb`; null where a file's spec has no parts.
 
     `specs`: the field ids of each spec, by its id: a part that a file's spec has not is left out.
     """
     if not columns or not entries.height:
         return pl.Series("partition_text", [None] * entries.height, dtype=pl.String)
-    parts = entries["partition"].struct.unnest()
+    tuples = entries["partition"].struct.unnest()
     texts = pl.DataFrame(
-        [entries["spec_id"], *(readable(c, parts[c.key]).fill_null("null").alias(c.key) for c in columns)]
+        [entries["spec_id"], *(readable(c, tuples[c.key]).fill_null("null").alias(c.key) for c in columns)]
     )
     out = pl.lit(None, dtype=pl.String)
     for spec_id, ids in specs.items():
         mine = [c for c in columns if c.field.field_id in ids]
         if mine:
-            text = pl.concat_str([pl.concat_str([pl.lit(c.name + "="), pl.col(c.key)]) for c in mine], separator="/")
+            parts = [pl.concat_str([pl.lit(c.name + "="), escaped(pl.col(c.key))]) for c in mine]
+            text = pl.concat_str(parts, separator="/")
             out = pl.when(pl.col("spec_id") == spec_id).then(text).otherwise(out)
     return texts.select(out.alias("partition_text")).to_series()
 

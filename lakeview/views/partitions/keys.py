@@ -14,6 +14,7 @@ from typing import Literal
 
 import polars as pl
 
+from lakeview.model.partition_texts import unescaped
 from lakeview.model.snapshot import Snapshot
 
 Grain = Literal["year", "month", "day", "hour"]
@@ -94,9 +95,9 @@ def partition_keys(texts: pl.Series, names: Sequence[str]) -> pl.DataFrame:
     columns = [_KEYED.format(i) for i in range(len(names))]
     if not names:
         return pl.DataFrame(height=texts.len())
-    parts = [f"{pl.escape_regex(name)}=(?P<{column}>.*{'' if i == len(names) - 1 else '?'})"
-             for i, (name, column) in enumerate(zip(names, columns, strict=True))]  # fmt: skip
-    return texts.str.extract_groups(f"(?s)^{'/'.join(parts)}$").struct.unnest().select(columns)
+    parts = [f"{pl.escape_regex(name)}=(?P<{column}>[^/]*)" for name, column in zip(names, columns, strict=True)]
+    keys = texts.str.extract_groups(f"^{'/'.join(parts)}$").struct.unnest()
+    return keys.select(unescaped(pl.col(column)) for column in columns)
 
 
 def partition_names(snapshot: Snapshot) -> list[str]:
@@ -120,7 +121,7 @@ def sequence_key(snapshot: Snapshot) -> str | None:
 
 def key_pattern(names: Sequence[str]) -> str:
     """A regular expression, of polars and of a browser, of each key of a partition's text and its `=`; the first group
-    is what stays before the value. A value may hold `/x=` too, so that `names` of the keys say what is one."""
+    is what stays before the value."""
     if not names:
         return "^()$^"  # matches no text that a partition has
     longest_first = "|".join(pl.escape_regex(name) for name in sorted(names, key=len, reverse=True))
@@ -192,19 +193,25 @@ def whole_sequence(texts: pl.Series) -> list[str]:
 
 def short_names(partitions: pl.Series, names: Sequence[str], among: Sequence[str] = ()) -> pl.Series:
     """Partitions' texts for a narrow column: where there are several keys (`names`) their values alone (`2026-09/EWR`),
-    and moments without what is zero (`2026-01-01 21:00`); NO_PARTITION where there is none. Those that a filter left of
-    the table's (`among`) are named as without it."""
+    as the table has them, and moments without what is zero (`2026-01-01 21:00`); NO_PARTITION where there is none.
+    Those that a filter left of the table's (`among`) are named as without it."""
     partitions = partitions.fill_null(NO_PARTITION)
     texts = (
         partitions.str.replace_all(key_pattern(names), "$1")
         if len(names) > 1 and (partitions.str.contains("/").any() or any("/" in text for text in among))
         else partitions
     )
-    short = texts.str.replace_all(MOMENT, " $1$2")
+    short = with_slashes(texts.str.replace_all(MOMENT, " $1$2"))
     return short if short.n_unique() == partitions.n_unique() else texts
 
 
 def short_name(partition: str, names: Sequence[str]) -> str:
     """A partition's text for a narrow place: where it is long, its values alone (`2026-09/EWR`, `2026-01-01 21:00`)."""
     values = re.sub(MOMENT, r" \1\2", re.sub(key_pattern(names), r"\1", partition))
-    return values if len(partition) > _SHORT and values.strip("/") else partition
+    text = values if len(partition) > _SHORT and values.strip("/") else partition
+    return str(with_slashes(pl.Series([text]))[0])
+
+
+def with_slashes(texts: pl.Series) -> pl.Series:
+    """Partitions' texts with the slashes of their values as the table has them, by which they may look alike."""
+    return pl.select(unescaped(pl.lit(texts)).alias(texts.name)).to_series()
