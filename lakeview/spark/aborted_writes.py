@@ -1,23 +1,43 @@
 """The id of a write that failed to the files that its tasks left: those that Spark ended before they reported them."""
 
+import logging
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain, islice
 
 from lakeview.model.errors import LakeviewError
 from lakeview.storage import Storage
+
+_PAGES = 500
+"""Pages of a remote store that are looked through: of objects half a million, for a minute at most."""
 
 
 def remove_files(storage: Storage, prefix: str, *, one_folder: bool) -> None:
     """Remove the files of a write, whose names have `prefix` in them, and their temporary files; errors of the store
     leave files.
 
-    `one_folder`: they lie in the root of the store. Files in folders are found in local stores alone: in others a
-    listing of the whole table may take minutes.
+    `one_folder`: they lie in the root of the store. Files in folders of a remote store are found by a listing of all
+    its files, up to _PAGES: where it has more, a warning gives the names of what may be left.
     """
-    if storage.remote and not one_folder:
-        return
     with suppress(LakeviewError, OSError):
-        names = storage.list_from("", prefix)["name"] if storage.remote else storage.names()
-        for name in names:
+        for name in _names(storage, prefix, one_folder=one_folder):
             # a dot comes before it in a temporary file's name, and a hash where Iceberg spreads files without folders
             if prefix in name.rpartition("/")[2]:
                 storage.delete(name)
+
+
+def _names(storage: Storage, prefix: str, *, one_folder: bool) -> Iterator[str]:
+    if not storage.remote:
+        yield from storage.names()
+    elif one_folder:
+        yield from storage.list_from("", prefix)["name"]
+    else:
+        pages = storage.name_pages()
+        yield from chain.from_iterable(islice(pages, _PAGES))
+        if next(pages, None) is not None:
+            logging.getLogger(__name__).warning(
+                "%s has so many files that not all were looked through: files of the write that failed may be left, "
+                "with %s in their names; vacuum removes them",
+                storage.root,
+                prefix,
+            )

@@ -52,11 +52,8 @@ FILES_AHEAD = 32
 
 
 class Storage(ABC):
-    """Files below one root.
-
-    `root`: normalised address. `requests`: how many calls of each kind went to the store
-    (list, read, open, put, delete). `options`: the storage options in use, which may hold secrets: not for display.
-    Safe to use from several threads.
+    """Files below one root, for several threads. `root`: normalised address. `requests`: how many calls of each kind
+    went to the store (list, read, open, put, delete). `options`: those in use, which may hold secrets: not for display.
     """
 
     def __init__(self, root: str, config: Config, options: Mapping[str, Any] | None = None) -> None:
@@ -128,6 +125,10 @@ class Storage(ABC):
         partitions (`day=1`) inside a table may be left out: they hold its data alone, and may be most of a store.
         """
         return self.walk()["name"]
+
+    def name_pages(self) -> Iterator[Sequence[str]]:
+        """The names of every file below the root, relative to it; of a store of objects, as the pages of it come."""
+        yield self.names().to_list()
 
     def folders(self, folder: str) -> list[str]:  # noqa: ARG002 (a store may have none)
         """The names of the folders in a folder, in order; of a folder of very many objects those of the first pages."""

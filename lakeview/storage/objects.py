@@ -84,17 +84,29 @@ class ObjectStorage(Storage):
         return own
 
     def walk(self) -> pl.DataFrame:
-        self.count("list")
-        place, key = self._at("")
         names: list[str] = []
         sizes: list[int] = []
         times: list[int] = []
-        pages = iter(client(place, self.options).list(key or None, chunk_size=_PAGE))
-        while page := self._call(place, "", partial(_next, pages)):  # a page at a time: a store may hold millions
-            names += [str(e["path"])[len(key) + 1 if key else 0 :] for e in page]
+        for page in self._pages():  # a page at a time: a store may hold millions
+            names += self._names(page)
             sizes += [int(e["size"]) for e in page]
             times += [_milliseconds(e) for e in page]
         return listing(names, sizes, times)
+
+    def name_pages(self) -> Iterator[Sequence[str]]:
+        return map(self._names, self._pages())
+
+    def _pages(self) -> Iterator[Sequence[Any]]:
+        """The objects below the root, as the pages of the store come."""
+        self.count("list")
+        place, key = self._at("")
+        pages = iter(client(place, self.options).list(key or None, chunk_size=_PAGE))
+        while page := self._call(place, "", partial(_next, pages)):
+            yield page
+
+    def _names(self, page: Sequence[Any]) -> list[str]:
+        key = self._at("")[1]
+        return [str(e["path"])[len(key) + 1 if key else 0 :] for e in page]
 
     def folders(self, folder: str) -> list[str]:
         """By at most FIRST_FOLDERS pages, each of which begins behind the last folder of the one before."""

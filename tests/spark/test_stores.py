@@ -6,22 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import LongType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.spark import DeltaTable, lakeview_errors, table
 from lakeview.spark.dml.table_builder import Creation, DeltaTableBuilder
 from lakeview.spark.option_values import as_spark_options
+from lakeview.spark.options import WriteOptions
 from lakeview.spark.pipelines.config import parse_config
 from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.publish import Publisher
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.profile import profile
 from lakeview.spark.replay import roll_up
+from lakeview.spark.types import arrow_schema
+from lakeview.spark.writer import LakeviewWriter
 from lakeview.storage import open_storage
+from lakeview.storage.access import StoreAccess
 from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
 
 SECRET = "s3cr3t"
@@ -60,6 +65,28 @@ def test_tables_are_created_converted_and_cloned_in_a_store(bucket: Bucket, tmp_
 
 
 @pytest.mark.spark
+def test_an_aborted_write_removes_its_files_from_all_folders_of_a_bucket(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The writer's own life, without Spark: the word of one of two tasks comes, and files of another write stay."""
+    address = f"s3://{bucket.name}/numbers"
+    storage = {name: str(value) for name, value in as_spark_options(StoreAccess(bucket.options), writing=True).items()}
+    options = WriteOptions.parse({"path": address, "partitionBy": "part", **storage}, overwrite=False)
+    schema = StructType([StructField("id", LongType()), StructField("part", StringType())])
+    rows = pa.RecordBatch.from_pydict({"id": [1, 2], "part": ["a", "b"]}, arrow_schema(schema))
+    writer, other = (LakeviewWriter(options, schema, overwrite=False) for _ in range(2))
+    messages = [writer.write(iter([rows])) for _ in range(2)]
+    of_other = {add.path for add in other.write(iter([rows])).adds}
+    store = open_storage(address, options=bucket.options)
+    with monkeypatch.context() as patched:
+        patched.setattr("lakeview.spark.aborted_writes._PAGES", 0)
+        writer.abort([messages[0], None])
+    assert set(store.names()) == of_other | {add.path for add in messages[1].adds}
+    assert f"with part-{writer.context.write_id} in their names; vacuum removes them" in caplog.text
+    writer.abort([messages[0], None])
+    assert set(store.names()) == of_other
+
+
 def test_options_and_the_drivers_configuration_reach_the_tasks_and_no_plan(
     spark: SparkSession, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
