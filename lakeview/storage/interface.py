@@ -6,7 +6,6 @@ that climb out of the root are opened only below the allowed roots. What is not 
 
 from __future__ import annotations
 
-import errno
 import os
 import posixpath
 import random
@@ -26,7 +25,7 @@ import polars as pl
 from lakeview.model.addresses import below, is_absolute, is_local, normalise
 from lakeview.model.column_values import moments
 from lakeview.model.config import Config
-from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
+from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.storage.options import COORDINATOR
 
@@ -43,6 +42,9 @@ NO_LISTING = "no-listing"
 """The kind of the UnsupportedTableError of a store that shows no folders: a web server may be one."""
 
 FIRST_FOLDERS = 20
+
+BLOCK = 8 << 20
+"""Bytes of a file that are in memory at once while it is copied."""
 
 READ_AHEAD = 16
 """Calls to a remote store that are made at once, and ahead of the caller."""
@@ -196,6 +198,11 @@ class Storage(ABC):
     def put(self, path: str, data: bytes) -> None:
         """Create or replace a file whole: a reader sees the old bytes or the new ones."""
 
+    def put_file(self, path: str, file: IO[bytes]) -> None:
+        """As `put`, with what an open file holds from its beginning on: block by block where the store can."""
+        file.seek(0)
+        self.put(path, file.read())
+
     @abstractmethod
     def delete(self, path: str) -> None:
         """Remove a file; nothing happens if it is not there."""
@@ -265,36 +272,3 @@ def back_off(attempt: int, remote: bool, least: float = 0.0, share: float = 1.0)
     """
     longest = share * min(2.0, (0.1 if remote else 0.02) * 2**attempt)
     time.sleep(max(least, random.uniform(0, longest)))  # noqa: TID251 (this is the retry policy)
-
-
-class Translated:
-    """Turns a store's errors into ours; absence and presence stay Python's own, for the caller to explain."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None or isinstance(
-            error, FileNotFoundError | FileExistsError | NotADirectoryError | AccessDeniedError
-        ):
-            return
-        if isinstance(error, PermissionError):
-            raise AccessDeniedError(
-                f"the store refuses access to {self._path}", fix="check the permissions", place=self._path
-            ) from error
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            raise InvalidRequestError(
-                f"the path of {self._path} is longer than the file system allows",
-                fix="check the address; on most file systems a name has at most 255 bytes, and a path 4,096",
-                place=self._path,
-                kind="path-too-long",
-            ) from error
-        if isinstance(error, OSError | TimeoutError) and not isinstance(error, StoreUnavailableError):
-            raise StoreUnavailableError(
-                f"{self._path} could not be read or written: {error.strerror or type(error).__name__}",
-                fix="try again; check the store and the disk",
-                place=self._path,
-            ) from error

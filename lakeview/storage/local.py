@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import threading
@@ -18,7 +19,7 @@ from lakeview.model import limits
 from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError
-from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, Translated, listing, refuse_oversized
+from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, listing, refuse_oversized
 from lakeview.storage.local_files import publish, sync_folder, write_beside
 from lakeview.storage.local_names import has_name_like, names_in, printable
 from lakeview.storage.local_opening import (
@@ -29,6 +30,7 @@ from lakeview.storage.local_opening import (
     places_of_folder,
     require_file,
 )
+from lakeview.storage.system_errors import Translated
 from lakeview.storage.turns import turn
 
 
@@ -273,10 +275,13 @@ class LocalStorage(Storage):
             os.unlink(temporary)
 
     def put(self, path: str, data: bytes) -> None:
+        self.put_file(path, io.BytesIO(data))
+
+    def put_file(self, path: str, file: IO[bytes]) -> None:
         self.count("put")
         full = self.resolve(path)
         with Translated(path):
-            temporary = write_beside(full, data)
+            temporary = write_beside(full, file)
             try:
                 os.replace(temporary, full)
             except OSError:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import shutil
 import uuid
 from contextlib import suppress
+from typing import IO
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.storage.interface import BLOCK
 
 _UNSUPPORTED = frozenset({
     errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL
@@ -20,7 +23,7 @@ _CURRENT_FOLDER, _NO_REPLACE = -100, 1
 """AT_FDCWD and RENAME_NOREPLACE of Linux."""
 
 
-def write_beside(full: str, data: bytes) -> str:
+def write_beside(full: str, data: bytes | IO[bytes]) -> str:
     """Write a hidden temporary file in the folder of `full`; returns its path, for a link or a rename.
 
     InvalidRequestError where the folder cannot be there: to writers FileExistsError would be a version that another
@@ -75,18 +78,23 @@ def _rename_exclusively(temporary: str, full: str) -> None:
         raise OSError(number, os.strerror(number), full)
 
 
-def create_exclusively(full: str, data: bytes) -> None:
-    """Create a file and write it through to the disk; FileExistsError if it is there, removed again if it fails.
+def create_exclusively(full: str, data: bytes | IO[bytes]) -> None:
+    """Create a file of bytes, or of what another one holds, and write it through to the disk; FileExistsError if it is
+    there, removed again if it fails.
 
     The error is that of the write also where the file may not be removed: PermissionError would say that none is there.
     """
     descriptor = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            if isinstance(data, bytes):
+                file.write(data)
+            else:
+                data.seek(0)
+                shutil.copyfileobj(data, file, BLOCK)
             file.flush()
             os.fsync(file.fileno())
-    except OSError:
+    except BaseException:  # what is read may be of a store
         with suppress(OSError):
             os.unlink(full)
         raise

@@ -18,7 +18,7 @@ from lakeview.model.errors import AccessDeniedError, StoreUnavailableError
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage.credentials import signs
 from lakeview.storage.exclusion import Exclusion
-from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, back_off, listing, refuse_oversized
+from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, back_off, listing, refuse_oversized
 from lakeview.storage.object_clients import ObjectPlace, client, endpoint_of, split_address
 from lakeview.storage.object_errors import StoreBusyError, translated
 from lakeview.storage.object_files import TAIL, ObjectFile
@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 _ATTEMPTS = 4
 _PAGE = 1000
+_PARTS_AT_ONCE = 2
 _ONE_REQUEST = 256 << 20
 """Bytes above which a file is put in several requests, side by side; it appears whole all the same."""
 
@@ -224,6 +225,16 @@ class ObjectStorage(Storage):
         place, key = self._at(path)
         parts = len(data) > _ONE_REQUEST
         self._call(place, path, lambda c: c.put(key, data, use_multipart=parts))
+
+    def put_file(self, path: str, file: IO[bytes]) -> None:
+        self.count("put")
+        place, key = self._at(path)
+
+        def upload(bucket: Any) -> None:
+            file.seek(0)
+            bucket.put(key, file, chunk_size=BLOCK, max_concurrency=_PARTS_AT_ONCE)
+
+        self._call(place, path, upload)
 
     def delete(self, path: str) -> None:
         self.count("delete")

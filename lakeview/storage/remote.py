@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import posixpath
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -18,9 +19,10 @@ from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage.exclusion import create_by_coordinator
-from lakeview.storage.interface import FIRST_FOLDERS, LISTING, Storage, Translated, back_off, listing, refuse_oversized
+from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, LISTING, Storage, back_off, listing, refuse_oversized
 from lakeview.storage.object_files import SeekableFile
 from lakeview.storage.options import COORDINATOR
+from lakeview.storage.system_errors import Translated
 
 _ATTEMPTS = 3
 
@@ -186,6 +188,15 @@ class FsspecStorage(Storage):
     def put(self, path: str, data: bytes) -> None:
         self.count("put")
         self._call(path, lambda: self._fs.pipe_file(self._path(path), data))
+
+    def put_file(self, path: str, file: IO[bytes]) -> None:
+        self.count("put")
+        self._call(path, lambda: self._upload(self._path(path), file))
+
+    def _upload(self, path: str, file: IO[bytes]) -> None:
+        file.seek(0)
+        with self._fs.open(path, "wb") as upload:
+            shutil.copyfileobj(file, upload, BLOCK)
 
     def delete(self, path: str) -> None:
         self.count("delete")

@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 import pytest
@@ -21,7 +21,7 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import AccessDeniedError, LakeviewError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage, local_files
-from lakeview.storage.interface import Translated
+from lakeview.storage.system_errors import Translated
 from tests.builders.findings import GRAVE
 
 SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("name", PrimitiveType("string"))))
@@ -49,10 +49,10 @@ class Fails(LocalStorage):
         if self._left < 0:
             raise OSError(self._number, "on purpose", path)
 
-    def put(self, path: str, data: bytes) -> None:
+    def put_file(self, path: str, file: IO[bytes]) -> None:
         with Translated(path):
             self._spend(path)
-        super().put(path, data)
+        super().put_file(path, file)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         with Translated(path):

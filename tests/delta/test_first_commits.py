@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.deep_clone import FileCopy, copy_files
+from lakeview.delta.write.first_commit import clone
+from lakeview.model.clock import system_clock
 from lakeview.model.config import settings
 from lakeview.model.errors import (
     CommitConflictError,
@@ -27,6 +32,7 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.model.type_tree import nodes
+from lakeview.storage import Storage, open_storage
 from tests.builders.actions import metadata, protocol
 from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
@@ -89,6 +95,35 @@ def test_a_deep_clone_needs_its_source_no_more(tmp_path: Path) -> None:
     with pytest.raises(DataFileMissingError, match=r"in the log of .*source but not in the store"):
         source.clone(str(tmp_path / "late"), deep=True)
     assert [path for path in tmp_path.rglob("*") if path not in before and path.is_file()] == []
+
+
+def test_what_a_killed_deep_clone_left_does_not_stand_in_its_way_and_is_vacuumed(tmp_path: Path) -> None:
+    properties = {"delta.enableDeletionVectors": "true"}
+    source = lv.create_table(str(tmp_path / "source"), SCHEMA, partition_by=["name"], properties=properties)
+    source.append(pa.table({"id": range(40), "name": ["a b"] * 20 + [None] * 20}, SCHEMA))
+    source.delete("id = 2 OR id = 30")
+
+    def copy_some(copies: Sequence[FileCopy], files: Storage, target: Storage) -> None:
+        copy_files(copies[:2], files, target)
+        shutil.copytree(target.root, tmp_path / "killed")
+        raise InvalidRequestError("stopped")
+
+    with pytest.raises(InvalidRequestError, match="stopped"):
+        clone(source, open_storage(str(tmp_path / "target")), system_clock, copy=copy_some)
+    assert [path for path in (tmp_path / "target").rglob("*") if path.is_file()] == []
+    left = {path for path in (tmp_path / "killed").rglob("*") if path.is_file()}
+    assert len(left) == 3, "the marker and two copies"
+    (tmp_path / "killed/other.parquet").touch()
+    with pytest.raises(InvalidRequestError, match="has files and no table"):
+        source.clone(str(tmp_path / "killed"), deep=True)
+    (tmp_path / "killed/other.parquet").unlink()
+    source.clone(str(tmp_path / "killed"), deep=True)
+    table = lv.open_table(str(tmp_path / "killed"))
+    assert isinstance(table, DeltaTable)
+    table.vacuum(timedelta(0), dry_run=False, allow_short_retention=True)
+    assert [path for path in left if path.exists()] == []
+    assert sorted(table.scan().collect()["id"]) == sorted(source.scan().collect()["id"])
+    assert by_deltalake(tmp_path / "killed").height == 38
 
 
 def test_a_log_without_its_first_commits_is_a_table(tmp_path: Path) -> None:

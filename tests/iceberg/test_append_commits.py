@@ -26,7 +26,7 @@ from lakeview.model.errors import (
 )
 from lakeview.model.findings import Severity
 from lakeview.storage import LocalStorage, Storage
-from lakeview.storage.interface import Translated
+from lakeview.storage.system_errors import Translated
 from tests.builders.catalogs import FIELDS
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.stores import FarStorage, GoesDark, LosesReplies, TellsOwnFileIsThere

@@ -6,6 +6,7 @@ creates it, and a listing shows what was created.
 
 from __future__ import annotations
 
+import io
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ import pytest
 from lakeview.model.config import Config
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.storage import LISTING, FsspecStorage, Storage, open_storage
+from lakeview.storage.interface import BLOCK
 from tests.builders.azurite import azurite
 from tests.builders.object_server import object_server
 from tests.builders.s3 import new_bucket, s3_server
@@ -94,6 +96,29 @@ def test_a_file_is_put_read_listed_and_deleted(store: Storage) -> None:
     assert store.read("log/a") == b"new"
     store.delete("log/a")
     assert [store.exists(name) for name in ("log/a", "log/b", "log", "gone")] == [False, True, False, False]
+
+
+class Blocks(io.BytesIO):
+    """A file that remembers how much of it was asked for at once."""
+
+    largest = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
+        self.largest = max(self.largest, len(data))
+        return data
+
+
+def test_a_file_is_put_block_by_block_from_its_beginning(store: Storage, request: pytest.FixtureRequest) -> None:
+    is_ours = request.node.callspec.params["store"] in OBJECTS  # a server that takes no file in parts
+    whole = bytes(range(256)) * (3 if is_ours else BLOCK // 128)
+    file = Blocks(whole)
+    file.seek(9)
+    store.put_file("data", file)
+    assert store.read("data") == whole
+    assert file.largest <= BLOCK
+    store.put_file("data", Blocks(b""))
+    assert store.read("data") == b""
 
 
 def test_what_is_not_there_lists_as_nothing_and_is_not_read(store: Storage) -> None:

@@ -15,6 +15,7 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions, json_text
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
+from lakeview.delta.write.clone_marker import has_marker, without_copies
 from lakeview.delta.write.clustering import FEATURE as CLUSTERING_FEATURE
 from lakeview.delta.write.clustering import check_columns, clustering_domain
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
@@ -154,13 +155,16 @@ def check_no_table(storage: Storage) -> None:
 
 
 def check_no_files(storage: Storage) -> None:
-    """InvalidRequestError where files of others lie, hidden ones aside: the table's vacuum would delete them.
+    """InvalidRequestError where files of others lie, hidden ones aside: the table's vacuum would delete them. It may
+    delete the copies of a deep clone that was killed.
     CommitConflictError where they are those of a table, in Iceberg's format too."""
     names: list[str] = []
     with suppress(UnsupportedTableError):  # a store without listings: `put_if_absent` says what it cannot do
         if storage.holds_files():
             check_no_table(storage)  # before a listing of its folder, which may hold a million files
             names = [*(name for name, *_ in storage.entries_from("")), *storage.folders("")]
+            if has_marker(names):
+                names = [name.partition("/")[0] for name in without_copies(storage.walk()["name"].to_list())]
     # a folder of a partition is never hidden: the new table may have a column of its name
     if all(name.startswith(("_", ".")) and "=" not in name for name in names):
         return

@@ -77,7 +77,8 @@ def clone(
     now = milliseconds(clock())
     live = with_documents(state.adds(LIVE_COLUMNS), state)
     files = live.iter_rows(named=True)
-    adds, copies = copies_of(files) if copy else ([_from_elsewhere(row, source.storage.root) for row in files], [])
+    clone_id, root = uuid.uuid4(), source.storage.root
+    adds, copies = copies_of(files, clone_id) if copy else ([_from_elsewhere(row, root) for row in files], [])
     domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows() if name != ROW_DOMAIN]
     # the clone's own commits are timed from its first one on
     properties = {
@@ -96,7 +97,7 @@ def clone(
     parameters = {"source": source.storage.root, "sourceVersion": state.version, "isShallow": copy is None}
     actions = [*_pairs(adds), *_pairs(domains)]
     metrics = _clone_metrics(adds, deep=copy is not None)
-    with copying(copies, copy, source.storage, target):
+    with copying(copies, copy, source.storage, target, clone_id):
         put_first(target, "CLONE", parameters, metrics, definition.protocol, metadata, now, actions)
 
 
