@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from lakeview.cli import app, audit, columns, lake, look, maintenance, profile  # noqa: F401 (their commands register themselves)
+from lakeview.cli import app, audit, columns, engines, lake, look, maintenance, profile  # noqa: F401 (their commands register themselves)
 from lakeview.cli.commands import main
 from lakeview.cli.pipeline import pipeline
 from lakeview.cli.share import share

@@ -147,3 +147,28 @@ def partitions_line(sizes: pl.DataFrame, keys: Sequence[str], arrivals: pl.DataF
     partitions, outside = sizes.drop_nulls("partition_text"), sizes.filter(pl.col("partition_text").is_null())["files"]
     others = f" and {count_text(int(outside.sum()), 'file')} without one" if outside.len() else ""
     return f"{count_text(partitions.height, 'partition')} by {', '.join(keys)}{others}: {nothing} found"
+
+
+def engines_line(compatibility: pl.DataFrame, version: int) -> str:
+    """How many engines of COMPATIBILITY read the version and how many of those that write tables write it; how many
+    fail, where any does."""
+    if compatibility.is_empty():
+        return "Which engines can read the table is unknown: there are no rules for its format"
+    what = "the table" if version < 0 else format_version(version)
+    reading = _engines_that(compatibility["read"], count_text(compatibility.height, "engine"), "read", what)
+    line = f"{reading[0].upper()}{reading[1:]}"
+    writers = compatibility.filter(pl.col("write") != "never")["write"]
+    if writers.is_empty():
+        return line
+    return f"{line}; {_engines_that(writers, f'{writers.len():,} that write tables', 'write', 'it', the='the ')}"
+
+
+def _engines_that(answers: pl.Series, engines: str, verb: str, what: str, the: str = "") -> str:
+    fail, unknown = int((answers == "no").sum()), int((answers == "unknown").sum())
+    doubt = f", of {unknown:,} it is unknown" if unknown else ""
+    if fail:
+        return f"{fail:,} of {the}{engines} {'fails' if fail == 1 else 'fail'} to {verb} {what}{doubt}"
+    if not unknown:
+        return f"all {engines} {verb} {what}"
+    able = answers.len() - unknown
+    return f"{able or 'none'} of {the}{engines} {verb}{'' if able > 1 else 's'} {what}{doubt}"

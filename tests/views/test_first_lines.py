@@ -12,6 +12,7 @@ from lakeview.inspection.schemas import SCHEMA_CHANGES
 from lakeview.model.findings import Finding, Severity
 from lakeview.views.first_lines import (
     empty_line,
+    engines_line,
     files_line,
     partitions_line,
     pruning_line,
@@ -117,3 +118,38 @@ def test_partitions_without_a_finding_say_what_was_looked_for(keys: list[str], o
     moments = pl.Series("first_written", [Story().now, Story().now])
     sizes = pl.DataFrame({"partition_text": ["x=1", "x=2", *[None] * len(of_none)], "files": [1, 1, *of_none]})
     assert partitions_line(sizes, keys, pl.DataFrame([moments])) == text
+
+
+YES, NO, UNKNOWN, NEVER = ("yes", "yes"), ("no", "no"), ("unknown", "unknown"), ("yes", "never")
+"""Whether an engine reads a table, and whether it writes it."""
+
+
+@pytest.mark.parametrize(
+    ("answers", "reading", "writing"),
+    [
+        ([YES, YES, NEVER], "All 3 engines read v7", "all 2 that write tables write it"),
+        (
+            [YES, UNKNOWN, NEVER],
+            "2 of 3 engines read v7, of 1 it is unknown",
+            "1 of the 2 that write tables writes it, of 1 it is unknown",
+        ),
+        (
+            [UNKNOWN, UNKNOWN],
+            "None of 2 engines reads v7, of 2 it is unknown",
+            "none of the 2 that write tables writes it, of 2 it is unknown",
+        ),
+        ([NO, YES], "1 of 2 engines fails to read v7", "1 of the 2 that write tables fails to write it"),
+        (
+            [NO, NO, UNKNOWN],
+            "2 of 3 engines fail to read v7, of 1 it is unknown",
+            "2 of the 3 that write tables fail to write it, of 1 it is unknown",
+        ),
+    ],
+)
+def test_engines_that_read_and_write_a_version_are_counted(
+    answers: list[tuple[str, str]], reading: str, writing: str
+) -> None:
+    frame = pl.DataFrame(answers, schema={"read": pl.String(), "write": pl.String()}, orient="row")
+    assert engines_line(frame, 7) == f"{reading}; {writing}"
+    assert engines_line(frame.with_columns(write=pl.lit("never")), 7) == reading
+    assert engines_line(frame.clear(), 7).startswith("Which engines can read the table is unknown")

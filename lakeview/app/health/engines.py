@@ -31,13 +31,15 @@ def note() -> str:
 
 
 def matrix(now: OpenTable) -> pl.DataFrame:
-    """The features that the version requires; one row an engine, with the feature to blame and the commit that enabled
-    it; and the recipients that could read it if shared. Returns COMPATIBILITY of the engines."""
+    """How many engines read the version, the features that it requires, and a row for each engine, with the feature to
+    blame and the commit that enabled it; the recipients that could read it if shared. Returns COMPATIBILITY of the
+    engines."""
     needs = now.look.requirements()
     engines = views.engines.compatibility.compatibility(needs, now.snapshot.format)
     if engines.is_empty():
         nothing("There are no rules for this table format.", "Which engines can read it is unknown.")
         return engines
+    st.markdown(f"**{escape(views.first_lines.engines_line(engines, now.version))}**")
     _required("This version requires", needs)
     _causes(engines, "engine")
     looked_for = st.text_input(
@@ -66,8 +68,7 @@ def matrix(now: OpenTable) -> pl.DataFrame:
 def _causes(engines: pl.DataFrame, kind: str) -> None:
     """Each feature that stops some of them or leaves it open, with what enabled it."""
     every = views.units.count_text(engines.height, kind)
-    for cause, fail, unknown in views.engines.compatibility.causes(views.engines.compatibility.problems_first(engines)):
-        counts = ", ".join(f"{count} {word}" for count, word in ((fail, "fail"), (unknown, "unknown")) if count)
+    for cause, counts in views.engines.compatibility.causes_in_words(engines):
         st.markdown(f"{escape(cause)} &ensp; :gray[of {every}: {counts}]")
 
 

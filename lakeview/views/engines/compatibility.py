@@ -120,6 +120,14 @@ def causes(compatibility: pl.DataFrame) -> list[tuple[str, int, int]]:
     return list(counts.iter_rows())
 
 
+def causes_in_words(compatibility: pl.DataFrame) -> list[tuple[str, str]]:
+    """Each of `causes`, of engines or recipients with problems first, and its counts: `3 fail, 11 unknown`."""
+    return [
+        (cause, ", ".join(f"{count:,} {word}" for count, word in ((fail, "fail"), (unknown, "unknown")) if count))
+        for cause, fail, unknown in causes(problems_first(compatibility))
+    ]
+
+
 def notes(compatibility: pl.DataFrame) -> list[tuple[str, str]]:
     """What the rules note, each once, with the engines that it is about: `polars 2.1, DuckDB delta 1.5.5`."""
     engines = compatibility.drop_nulls("note").select("note", name=pl.concat_str("engine", "version", separator=" "))

@@ -1,0 +1,65 @@
+"""`lakeview engines`: which engines read and write a table, and the feature that keeps the others from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakeview.cli.commands import command, echo_frame, echo_lines, echo_sentence, open_address
+from lakeview.cli.text import as_json, hanging, width
+from lakeview.cli.versions import ref_option, version_number, version_option
+from lakeview.model.printable import printable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_READS = {"yes": "reads", "no": "fails", "unknown": "unknown"}
+_WRITES = {"yes": "writes", "no": "fails", "unknown": "unknown", "never": "never"}
+
+
+@command(version_option, ref_option)
+def engines(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
+    """Show which engines read and write a version, problems first, and the feature to blame, from the log alone.
+
+    JSON has the sources of each answer too.
+    """
+    from lakeview import views
+    from lakeview.inspection import inspect
+
+    table = open_address(address, options)
+    look = inspect(table, version_number(table, version), ref=ref)
+    answers = views.engines.compatibility.problems_first(look.engines())
+    if machine:
+        click.echo(as_json(answers.to_dicts()))
+        return
+    echo_sentence(views.first_lines.engines_line(answers, look.version))
+    needs = views.engines.compatibility.required_features(look.requirements())
+    echo_sentence(f"It requires {', '.join(needs) or 'nothing beyond the first protocol'}")
+    if answers.is_empty():
+        return
+    for cause, counts in views.engines.compatibility.causes_in_words(answers):
+        echo_sentence(f"because of {cause}: {counts}")
+    click.echo()
+    echo_frame(_in_words(answers), machine, "")
+    if notes := views.engines.compatibility.notes(answers):
+        click.echo()
+        for names, note in notes:
+            echo_lines(hanging("", printable(f"{names}: {note}"), width()))
+
+
+def _in_words(answers: pl.DataFrame) -> pl.DataFrame:
+    """COMPATIBILITY as a terminal shows it: a row an engine."""
+    import polars as pl
+
+    from lakeview import views
+
+    rows = views.engines.compatibility.in_words(answers)
+    return pl.DataFrame(
+        {
+            "engine": rows["engine"],
+            "read": answers["read"].replace_strict(_READS, return_dtype=pl.String),
+            "write": answers["write"].replace_strict(_WRITES, return_dtype=pl.String),
+            "because of": rows["cause"],
+        }
+    )
