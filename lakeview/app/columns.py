@@ -19,10 +19,6 @@ BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
 _MOST_DECIMALS = 4
 """Of a column of shares in percent."""
 
-_UUID = r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-
-_WRITE_ID = r"(?:\b[0-9a-f]{32}-)"
-
 _UUID_DIGITS = widths.heading_width("00000000\N{HORIZONTAL ELLIPSIS}")
 
 _BOUNDS = "\N{GREATER-THAN OR EQUAL TO} \N{LESS-THAN OR EQUAL TO}"
@@ -59,7 +55,7 @@ def path(label: str, folder: str) -> Column:
     """A path, without the folder that all of them begin with, and of a UUID in a file's name the first digits."""
 
     def cells(values: pl.Series) -> pl.Series:
-        return _short_names(values.str.strip_prefix(folder))
+        return views.files.names.short_names(values.str.strip_prefix(folder))
 
     return Column(st.column_config.TextColumn, label, {}, format=cells, may_be_cut=True)
 
@@ -72,7 +68,9 @@ def data_file(
 ) -> Column:
     """The name of a data file; of a UUID the first digits, `part-c3274618….parquet`: they tell files apart, and what
     follows them was cut."""
-    return Column(st.column_config.TextColumn, label, {"help": help}, of, _short_names, may_be_cut=True)
+    return Column(
+        st.column_config.TextColumn, label, {"help": help}, of, views.files.names.short_names, may_be_cut=True
+    )
 
 
 def metadata_file(label: str, *, of: str) -> Column:
@@ -80,7 +78,7 @@ def metadata_file(label: str, *, of: str) -> Column:
     follows tells files of one commit apart, and was cut. Lines are broken at the space."""
 
     def cells(values: pl.Series) -> pl.Series:
-        return values.str.replace(f"^{_UUID}", "$1\N{HORIZONTAL ELLIPSIS} ")
+        return values.str.replace(f"^{views.files.names.UUID}", "$1\N{HORIZONTAL ELLIPSIS} ")
 
     return Column(st.column_config.TextColumn, label, {}, of, cells, may_be_cut=True, least=_UUID_DIGITS)
 
@@ -239,12 +237,6 @@ def change(label: str = "change") -> Column:
         {},
         format=lambda values: pl.Series([f"{signs.get(v, '~')} {v}" for v in values], dtype=pl.String),
     )
-
-
-def _short_names(files: pl.Series) -> pl.Series:
-    """Paths whose last part has a UUID, with the first digits of it; files of one write by Spark share the id before
-    it, which is left out."""
-    return files.str.replace(f"{_WRITE_ID}?{_UUID}([^/]*)$", "$1\N{HORIZONTAL ELLIPSIS}$2")
 
 
 def _decimals(figures: pl.Series, fewest: int) -> int | None:

@@ -30,6 +30,7 @@ def audit(address: str, options: dict[str, Any], machine: bool, start: str | Non
     if machine:
         click.echo(as_json(verdicts.to_dicts()))
     else:
+        echo_sentence(views.audit.sentence(verdicts))
         limit = width()
         for finding in views.audit.audit_findings(verdicts):
             for line in hanging("violated   ", printable(finding.claim), limit):
@@ -41,6 +42,5 @@ def audit(address: str, options: dict[str, Any], machine: bool, start: str | Non
             text = f"{law}: {reason} ({commits:,})"
             for line in hanging("unknowable ", printable(text), limit):
                 click.echo(line)
-        echo_sentence(views.audit.sentence(verdicts))
     if (verdicts["verdict"] == "violated").any():
         click.get_current_context().exit(VIOLATED)

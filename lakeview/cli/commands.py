@@ -258,7 +258,10 @@ def refs(address: str, options: dict[str, Any], machine: bool) -> None:
 
 @command(version_option, ref_option)
 def files(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
-    """List the live data files at a version. A terminal shows paths below the folder that all files share."""
+    """List the live data files at a version.
+
+    A terminal shows paths below the folder that all files share, and of a UUID in a name the first digits.
+    """
     import polars as pl
 
     from lakeview import views
@@ -270,12 +273,17 @@ def files(address: str, options: dict[str, Any], machine: bool, version: str | N
     if not machine and width() is not None:
         short = views.files.sizes.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
         partitions = views.partitions.keys.short_names(short["partition_text"], keys)
-        frame = frame.with_columns(short["file"].alias("path"), *([partitions.alias("partition")] if keys else ()))
+        paths = views.files.names.short_names(short["file"]).alias("path")
+        frame = frame.with_columns(paths, *([partitions.alias("partition")] if keys else ()))
     echo_frame(frame, machine, "no files")
 
 
 @command()
 def versions(address: str, options: dict[str, Any], machine: bool) -> None:
     """List the versions the log holds: which can still be read, and why not."""
+    from lakeview import views
+
     frame = open_address(address, options).versions()
+    if not machine and not frame.is_empty():
+        echo_sentence(views.first_lines.versions_line(frame))
     echo_frame(frame if machine else with_names(frame), machine, "no versions")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,9 @@ _PARTITIONS = {
     "share": "share of bytes, %",
 }  # fmt: skip
 """Columns of PARTITION_SIZES, and their heads."""
+
+
+_ENDS = ("before", "after")
 
 
 @contextmanager
@@ -133,7 +137,29 @@ def compare(address: str, options: dict[str, Any], machine: bool, base: str | No
     if not machine:
         ends = table.snapshot(before), table.snapshot(look.version)
         echo_sentence(views.compare.sentences.sentence(*ends, timeline))
+        difference = _in_words(difference, views.partitions.keys.partition_names(ends[1]))
     echo_frame(difference, machine, "no difference: rows may have been replaced by as many")
+
+
+def _in_words(difference: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """A comparison as text shows it: the digits of its totals grouped, and on a terminal partitions of several keys by
+    their values alone."""
+    import polars as pl
+
+    from lakeview import views
+
+    grouped = {
+        text: re.sub(r"\d+", lambda number: f"{int(number[0]):,}", text)
+        for text in pl.concat([difference["before"], difference["after"]]).drop_nulls()
+    }
+    totals = [pl.when(aspect="total").then(pl.col(end).replace(grouped)).otherwise(end).alias(end) for end in _ENDS]
+    difference = difference.with_columns(totals)
+    if width() is None:
+        return difference
+    names = difference.filter(aspect="partition")["name"]
+    short = dict(zip(names, views.partitions.keys.short_names(names, keys), strict=True))
+    name = pl.when(aspect="partition").then(pl.col("name").replace(short)).otherwise("name")
+    return difference.with_columns(name.alias("name"))
 
 
 def _version_before(table: Table, timeline: pl.DataFrame, version: int) -> int | None:

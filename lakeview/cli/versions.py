@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lakeview.cli.text import full_width, width
 from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.model.version_names import name_of
 
@@ -68,14 +69,16 @@ def version_text(version: int) -> str:
 
 
 def with_names(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame whose `version` is the name of each version that has one, and whose last column then is its `id`."""
+    """A frame whose `version` is the name of each version that has one, and whose last column then is its `id`, unless
+    that would cut texts on a narrow terminal."""
     import polars as pl
 
     numbers = frame["version"].to_list()
     if not any(name_of(number) for number in numbers):
         return frame
     names = pl.Series("version", [name_of(number) or str(number) for number in numbers], dtype=pl.String)
-    return frame.with_columns(names, frame["version"].alias("id"))
+    rows, limit = frame.with_columns(names, frame["version"].alias("id")), width()
+    return rows.drop("id") if limit is not None and full_width(rows) > limit else rows
 
 
 def with_refs(frame: pl.DataFrame, table: Table) -> pl.DataFrame:

@@ -149,6 +149,17 @@ def partitions_line(sizes: pl.DataFrame, keys: Sequence[str], arrivals: pl.DataF
     return f"{count_text(partitions.height, 'partition')} by {', '.join(keys)}{others}: {nothing} found"
 
 
+def versions_line(versions: pl.DataFrame) -> str:
+    """How many of the versions that a log holds can be read, and which cannot."""
+    unreadable = [format_version(version) for version in versions.filter(~pl.col("readable"))["version"]]
+    every, able = count_text(versions.height, "version"), versions.height - len(unreadable)
+    if not able:
+        return f"None of {every} can be read"
+    if not unreadable:
+        return f"All {every} can be read" if able > 1 else "The only version can be read"
+    return f"{able:,} of {every} can be read, not {first_few(unreadable)}"
+
+
 def engines_line(compatibility: pl.DataFrame, version: int) -> str:
     """How many engines of COMPATIBILITY read the version and how many of those that write tables write it; how many
     fail, where any does."""

@@ -24,6 +24,7 @@ def test_a_violation_is_shown_with_its_remedy_and_fails(tmp_path: Path) -> None:
     history.commit(info(operation="DELETE", engineInfo="Engine/1.0"), remove("a"))
     done = run("audit", history.address)
     assert done.exit_code == 1
+    assert done.stdout.startswith("1 commit: 1 violation in 1 commit, "), "the answer first"
     assert "violated   A commit of Engine/1.0 violates a law: a remove names a live file\n" in done.stdout
     assert "Delta protocol, Add File and Remove File" in done.stdout
     assert run("audit", history.address, "--json").exit_code == 1

@@ -139,6 +139,16 @@ def test_files(history: DeltaHistory) -> None:
     assert {f["path"] for f in json_of("files", history.address)} == {"a.parquet", "b.parquet"}
 
 
+def test_a_terminal_tells_files_of_one_write_apart(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create()
+    write, ends = "01673bec1af64003a59358e21b04d3ee", ("4be25b19", "6378c146")
+    paths = [f"part-{write}-{end}-95de-427d-8750-4338cdcd7637.c000.zstd.parquet" for end in ends]
+    address = history.commit(*map(add, paths)).address
+    lines = CliRunner(env={"COLUMNS": "80"}).invoke(main, ["files", address]).stdout.splitlines()[1:]
+    assert [line.split()[0].split("\N{HORIZONTAL ELLIPSIS}")[0] for line in lines] == [f"part-{end}" for end in ends]
+    assert all(path in run("files", address).stdout for path in paths)
+
+
 def test_files_of_a_partitioned_table(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create({"id": "long", "day": "date"}, partition_by=("day",))
     history.commit(rows(history, "a.parquet", partition={"day": "2026-03-01"}))
@@ -173,7 +183,8 @@ def test_no_files(tmp_path: Path) -> None:
 def test_versions(history: DeltaHistory) -> None:
     history.without(0)
     lines = run("versions", history.address).stdout.splitlines()
-    assert lines[1].startswith("      2  2026-03-01 08:20:00  no        the log starts at version 1")
+    assert lines[0] == "None of 2 versions can be read"
+    assert lines[2].startswith("      2  2026-03-01 08:20:00  no        the log starts at version 1")
     assert [v["readable"] for v in json_of("versions", history.address)] == [False, False]
 
 

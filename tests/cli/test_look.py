@@ -105,6 +105,16 @@ def test_the_sentence_of_a_comparison_is_wrapped_to_the_terminal(address: str) -
     assert " ".join(narrow[: end + 1]) == run("compare", address).stdout.splitlines()[0]
 
 
+def test_a_terminal_names_partitions_of_two_keys_by_their_values(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"month_of_departure": ["2026-09", "2026-10"], "origin_airport": ["EWR", "JFK"], "n": [1, 2]})
+    keys = ["month_of_departure", "origin_airport"]
+    lv.create_table(str(tmp_path / "t"), rows.to_arrow().schema, partition_by=keys).append(rows)
+    narrow = CliRunner(env={"COLUMNS": "80"}).invoke(main, ["compare", str(tmp_path / "t")]).stdout.splitlines()
+    names = [line.split()[1] for line in narrow if line.startswith("partition")]
+    assert names == ["2026-09/EWR", "2026-10/JFK"]
+    assert "month_of_departure=2026-09/origin_airport=EWR" in run("compare", str(tmp_path / "t")).stdout
+
+
 def test_compare_is_about_the_last_commit_or_two_versions(address: str) -> None:
     done = run("compare", address)
     assert "from v1 (" in done.stdout
@@ -113,6 +123,7 @@ def test_compare_is_about_the_last_commit_or_two_versions(address: str) -> None:
         run("compare", address, "v0", "v2", "--json").stdout
     )}  # fmt: skip
     assert rows["total", "rows"] == ("0", "1203")
+    assert run("compare", address, "v0", "v2").stdout.splitlines()[2].split()[-2:] == ["0", "1,203"]
     assert rows["column", "note"] == (None, "string")
     assert rows["partition", "day_of=tue"] == (None, "1 file, 1 row")
     assert "no difference" in run("compare", address, "2", "2").stdout

@@ -55,7 +55,8 @@ def test_history_gives_names_refs_and_ids(address: str) -> None:
     narrow = CliRunner(env={"COLUMNS": "80"}).invoke(main, ["history", address])
     assert str(RandomIds.first_id)[:6] not in narrow.stdout, "an id is left out, and not cut: versions have names"
     assert max(map(len, narrow.stdout.splitlines())) <= 80
-    assert cells("versions", address)[0][0] == "s4"
+    assert run("versions", address).stdout.startswith("All 4 versions can be read\n")
+    assert cells("versions", address)[1][0] == "s4"
     assert [(line[0], line[1], line[2]) for line in cells("refs", address)] == [
         ("main", "branch", "s4"), ("audit", "branch", "s3"), ("first", "tag", "s1"),
     ]  # fmt: skip
@@ -101,3 +102,12 @@ def test_a_description_is_shown_once(tmp_path: Path) -> None:
     shown = run("show", history.address).stdout
     assert (shown.count("what was said"), shown.count("owner")) == (1, 1)
     assert json.loads(run("show", history.address, "--json").stdout)["properties"]["comment"] == "what was said"
+
+
+def test_ids_give_way_where_they_would_cut_the_names_of_columns(address: str) -> None:
+    def head(columns: str) -> str:
+        done = CliRunner(env={"COLUMNS": columns}).invoke(main, ["versions", address])
+        return done.stdout.splitlines()[1]
+
+    assert head("140").endswith(" id")
+    assert not head("50").endswith(" id")

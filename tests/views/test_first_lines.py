@@ -20,6 +20,7 @@ from lakeview.views.first_lines import (
     schema_line,
     timeline_line,
     unpartitioned_line,
+    versions_line,
 )
 from tests.views.story import Story
 
@@ -118,6 +119,20 @@ def test_partitions_without_a_finding_say_what_was_looked_for(keys: list[str], o
     moments = pl.Series("first_written", [Story().now, Story().now])
     sizes = pl.DataFrame({"partition_text": ["x=1", "x=2", *[None] * len(of_none)], "files": [1, 1, *of_none]})
     assert partitions_line(sizes, keys, pl.DataFrame([moments])) == text
+
+
+@pytest.mark.parametrize(
+    ("readable", "line"),
+    [
+        ([True], "The only version can be read"),
+        ([True, True], "All 2 versions can be read"),
+        ([True, False, True], "2 of 3 versions can be read, not v1"),
+        ([False], "None of 1 version can be read"),
+        ([False] * 5 + [True], "1 of 6 versions can be read, not v0, v1, v2 and 2 more"),
+    ],
+)
+def test_versions_that_can_be_read_are_counted(readable: list[bool], line: str) -> None:
+    assert versions_line(pl.DataFrame({"version": range(len(readable)), "readable": readable})) == line
 
 
 YES, NO, UNKNOWN, NEVER = ("yes", "yes"), ("no", "no"), ("unknown", "unknown"), ("yes", "never")

@@ -1,5 +1,5 @@
-"""How the live files of a version lie: sizes, manifests, and the layout inside one file."""
+"""How the live files of a version lie: sizes, names, manifests, and the layout inside one file."""
 
-from lakeview.views.files import layout, manifests, sizes
+from lakeview.views.files import layout, manifests, names, sizes
 
-__all__ = ["layout", "manifests", "sizes"]
+__all__ = ["layout", "manifests", "names", "sizes"]
