@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +13,17 @@ import pytest
 import lakeview as lv
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.type_widening import widens_in_iceberg
+from lakeview.delta.features import READER_FEATURES
 from lakeview.delta.table import DeltaTable
 from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
-from lakeview.model.errors import ConstraintViolationError, CorruptTableError, InvalidRequestError
+from lakeview.model.errors import (
+    CommitConflictError,
+    ConstraintViolationError,
+    CorruptTableError,
+    InvalidRequestError,
+    LakeviewError,
+    UnsupportedTableError,
+)
 from lakeview.model.schema import Schema
 from tests.builders.actions import Action, metadata, protocol
 from tests.builders.history import DeltaHistory
@@ -223,3 +232,87 @@ def test_a_clustered_file_stays_one_when_rows_of_it_are_deleted(history: DeltaHi
     table.delete("id = 2")
     added = recorded(table, "add")
     assert (added["clusteringProvider"], added["deletionVector"]["cardinality"]) == ("liquid", 1)
+
+
+@pytest.mark.parametrize(
+    ("versions", "features", "feature", "after"),
+    [
+        ((1, 3), [], "checkConstraints", (1, 2, None, None)),
+        ((1, 2), [], "appendOnly", (1, 7, None, ["invariants"])),
+        ((2, 5), [], "columnMapping", (1, 4, None, None)),
+        ((3, 7), ["deletionVectors"], "deletionVectors", (1, 1, None, None)),
+        (
+            (3, 7), ["invariants", "timestampNtz", "vacuumProtocolCheck"], "vacuumProtocolCheck",
+            (3, 7, ["timestampNtz"], ["invariants", "timestampNtz"]),
+        ),
+        ((3, 7), ["columnMapping", "invariants"], "columnMapping", (1, 7, None, ["invariants"])),
+    ],
+)  # fmt: skip
+def test_a_feature_that_no_version_used_leaves_the_lowest_protocol(
+    history: DeltaHistory, versions: tuple[int, int], features: list[str], feature: str, after: tuple[Any, ...]
+) -> None:
+    readers = [name for name in features if name in READER_FEATURES]
+    named = protocol(*versions, readerFeatures=readers, writerFeatures=features)
+    table = opened(history, named if features else protocol(*versions))
+    assert table.drop_feature(feature) == 1
+    now = table.state().protocol
+    assert (now.min_reader_version, now.min_writer_version, now.reader_features, now.writer_features) == after
+    assert recorded(table, "commitInfo")["operation"] == "DROP FEATURE"
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+
+
+def used(table: DeltaTable) -> None:
+    """Deletes a row by a deletion vector, and everything that says so but the history."""
+    table.append(pa.table({"id": pa.array([1, 2], pa.int32())}))
+    table.set_properties({"delta.enableDeletionVectors": "true"})
+    table.delete("id = 1")
+    table.unset_properties(["delta.enableDeletionVectors"])
+    table.delete("id = 2")
+
+
+def cleaned(table: DeltaTable) -> None:
+    """Deletes the commit that is not needed to read the table."""
+    table.upgrade_protocol(["deletionVectors"])
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    table.checkpoint()
+    table.append(pa.table({"id": pa.array([2], pa.int32())}))
+    for version in range(3):
+        (Path(table.address) / f"_delta_log/{version:020}.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "feature", "kind", "message"),
+    [
+        (lambda t: t.add_constraint("few", "id < 9"), "checkConstraints", InvalidRequestError, "uses checkConstraints"),
+        (DeltaTable.refresh, "timeMachine", InvalidRequestError, "has no feature timeMachine"),
+        (used, "deletionVectors", UnsupportedTableError, "version 2, which the log still has, used it"),
+        (cleaned, "deletionVectors", UnsupportedTableError, "the log begins at version 2"),
+        (
+            lambda t: t.upgrade_protocol(["v2Checkpoint"]),
+            "v2Checkpoint",
+            UnsupportedTableError,
+            "not one that lakeview",
+        ),
+    ],
+)
+def test_a_feature_that_may_be_used_stays(
+    tmp_path: Path, change: Callable[[DeltaTable], object], feature: str, kind: type[LakeviewError], message: str
+) -> None:
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int32())]))
+    change(table)
+    table = DeltaTable(table.storage)
+    version = table.latest_version
+    with pytest.raises(kind, match=message):
+        table.drop_feature(feature)
+    assert not table.refresh()
+    assert table.latest_version == version
+
+
+def test_a_feature_that_is_taken_into_use_meanwhile_stays(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int32())]))
+    table.upgrade_protocol(["deletionVectors"])
+    txn = table.transaction("DROP FEATURE")
+    txn.drop_feature("deletionVectors")
+    DeltaTable(table.storage).set_properties({"delta.enableDeletionVectors": "true"})
+    with pytest.raises(CommitConflictError, match="it changed the table's metadata"):
+        txn.commit()

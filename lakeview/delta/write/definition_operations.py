@@ -157,6 +157,14 @@ class DefinitionOperations:
             txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
         return txn.version
 
+    def drop_feature(self: WritableTable, feature: str) -> int | None:
+        """Take a table feature out of the protocol, which gets as low as the others let it. InvalidRequestError for one
+        that is in use, UnsupportedTableError for one that earlier versions may have used, and that readers need."""
+        parameters = {"featureName": text_of(feature, "feature"), "truncateHistory": "false"}
+        with self.transaction("DROP FEATURE", parameters=parameters) as txn:
+            txn.drop_feature(feature)
+        return txn.version
+
     def set_properties(self: WritableTable, properties: Mapping[str, str]) -> int | None:
         """Set table properties; the others stay. The protocol is upgraded to what they need."""
         with self.transaction(

@@ -8,6 +8,7 @@ import polars as pl
 
 from lakeview.delta.properties import PROPERTIES, Effect
 from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
+from lakeview.delta.write.feature_removal import protocol_without
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.file_selection import live_files
 from lakeview.delta.write.live_statistics import with_documents
@@ -101,6 +102,11 @@ class PropertyChanges(PendingCommit):
         if properties := properties_of(features, self.definition.properties):
             self._change_properties(properties)
         self._touched = self._touched or self.definition.is_changed
+
+    def drop_feature(self, feature: str) -> None:
+        """Take a table feature out of the protocol that is in use nowhere. Errors as `protocol_without`."""
+        self.definition.protocol = protocol_without(feature, self._base, self._table.log, self._table.state)
+        self._reads_metadata = self._touched = True
 
     # -- inside
 

@@ -13,6 +13,7 @@ import lakeview as lv
 from lakeview import delta
 from lakeview.delta.features import WRITER_FEATURES
 from lakeview.delta.write.merge import TARGET
+from lakeview.delta.write.rules import supported_features
 from lakeview.delta.write.symlink_manifest import write_manifests
 from lakeview.model.arguments import hours_of, optional_count
 from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
@@ -202,15 +203,20 @@ class DeltaTable:
             raise InvalidRequestError(f"{mode!r} is no manifest", fix="give symlink_format_manifest", place="mode")
         write_manifests(self._table)
 
-    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:  # noqa: ARG002
-        """UnsupportedTableError: lakeview takes no feature out of a protocol."""
-        raise UnsupportedTableError(
-            f"lakeview does not take {featureName} out of the protocol of {self._table.address}",
-            fix="copy the rows into a new table, which gets the lowest protocol that it needs, or use Delta Lake's "
-            "ALTER TABLE ... DROP FEATURE",
-            place=featureName,
-            kind="drop-feature",
-        )
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
+        """Take a table feature out of the protocol, in any case of letters. Errors as the library's `drop_feature`;
+        UnsupportedTableError for `truncateHistory`: lakeview deletes history by `clean_log` alone."""
+        if truncateHistory:
+            raise UnsupportedTableError(
+                f"lakeview does not truncate the history of {self._table.address} for {featureName}",
+                fix="leave truncateHistory out; where earlier versions used the feature, copy the rows into a new "
+                "table, or use Delta Lake's ALTER TABLE ... DROP FEATURE",
+                place=featureName,
+                kind="drop-feature",
+            )
+        self._table.refresh()
+        spellings = {name.lower(): name for name in supported_features(self._table.state().protocol)}
+        self._table.drop_feature(spellings.get(featureName.lower(), featureName))
 
     def clone(
         self,
