@@ -88,6 +88,8 @@ def test_keys_of_a_merge_are_unique_where_no_order_says_which_row_counts() -> No
         ("{output: o, tables: {t: {sink: s, delete_when: a = 1}}}", "delete_when says which rows of a merge"),
         ("{output: o, tables: {t: {sink: s, publish: merge, keys: [a], delete_when: a =}}}", "delete_when: .* stopped"),
         ("{output: o, tables: {t: {sink: s, vacuum: soon}}}", "a retention such as 7d"),
+        ("{output: o, tables: {t: {sink: s, tombstones: long}}}", "tombstones is a period such as 30d"),
+        ("{output: o, tables: {t: {sink: s, tombstones: 3d}}}", "of a merge with order_by and delete_when"),
         ("{output: o, tables: {t: {sink: s, expectations: [{name: e}]}}}", "needs a condition or unique columns"),
         ("{output: o, tables: {t: {sink: s, expectations: [{name: e, action: ignore, condition: a}]}}}", "action"),
         ("{output: o, tables: {t: {sink: s, publish: merge, keys: [a, a]}}}", "table t: keys names a twice"),

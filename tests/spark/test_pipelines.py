@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +46,14 @@ class Shop:
         self.sink: Any = lv.create_table(str(folder / "sink"), rows().to_arrow().schema)
         self.output = str(folder / "lake")
 
-    def publish(self, run: str = "r", kill: str | None = None) -> str:
+    def publish(self, run: str = "r", kill: str | None = None, days: int = 0) -> str:
         def step(name: str) -> None:
             if name == kill:
                 raise KilledError(name)
 
         flows = (FlowNode("totals", (Input("/raw", "lakeview", streams=False, version=7),), ()),)
         graph = Graph({"sink": str(self.folder / "sink")}, ("totals",), flows)
-        clock = lambda: datetime.now(UTC)  # noqa: E731, TID251 (records are sorted by it)
+        clock = lambda: datetime.now(UTC) + timedelta(days)  # noqa: E731, TID251 (records are sorted by it)
         records = Records(self.output, "shop", clock, "mara")
         publisher = Publisher(self._spark, "shop", run, self.output, graph, records, clock, step, user="mara")
         outcome = publisher.publish("orders", self.dataset)
@@ -167,6 +167,26 @@ def test_rows_that_arrive_late_change_no_newer_row_and_bring_no_deleted_one_back
     (tmp_path / "lake" / "orders").rename(tmp_path / "old")
     shop.publish()
     assert shop.table().rows() == [(1, "again", 8), (2, "new", 6), (3, "c", 5), (4, "a", 5), (5, "late", 7)]
+
+
+def test_a_deletion_is_remembered_for_the_period_of_its_dataset(spark: SparkSession, tmp_path: Path) -> None:
+    text = "sink: sink\n    publish: merge\n    keys: [id]\n    order_by: [price]\n    tombstones: 30d"
+    shop = Shop(spark, tmp_path, f"{text}\n    delete_when: name = 'gone'")
+    shop.sink.append(rows((1, "gone", 7), (2, "gone", 7)))
+    shop.publish()
+    shop.sink.append(rows((1, "gone", 7), (2, "gone", 8)))
+    shop.publish(days=20)
+    shop.sink.append(rows((1, "late", 6), (2, "late", 7)))
+    shop.publish(days=29)
+    assert shop.table().is_empty()
+    shop.sink.append(rows((3, "c", 1)))
+    with pytest.raises(KilledError):
+        shop.publish(kill="pruned orders", days=31)
+    assert shop.publish(days=31) == "unchanged"
+    assert shop.look.frame("runs").filter(step="maintain").height == 4
+    shop.sink.append(rows((1, "late", 6), (2, "late", 7)))
+    shop.publish(days=32)
+    assert shop.table().rows() == [(1, "late", 6), (3, "c", 1)]
 
 
 def test_a_tombstone_is_found_by_a_key_in_another_case_of_letters(spark: SparkSession, tmp_path: Path) -> None:

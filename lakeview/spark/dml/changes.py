@@ -34,11 +34,12 @@ _PART_BYTES = 128 << 20
 """Of the files of one task."""
 
 
-def delete(spark: SparkSession, table: DeltaTable, where: str | None) -> int | None:
+def delete(spark: SparkSession, table: DeltaTable, where: str | None, user: str | None = None) -> int | None:
     """Delete the rows for which a condition is true, all without one; returns the version, None if there was none."""
 
     def attempt() -> int | None:
-        with table.transaction("DELETE", parameters={"predicate": predicates(where)}, engine=ENGINE) as txn:
+        parameters = {"predicate": predicates(where)}
+        with table.transaction("DELETE", parameters=parameters, user=user, engine=ENGINE) as txn:
             condition = pl.lit(value=True) if where is None else predicate(where, txn.schema)
             if set(condition.meta.root_names()) <= set(txn.definition.partition_columns):
                 txn.delete(where)  # whole files, by the log alone

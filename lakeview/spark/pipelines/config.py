@@ -72,7 +72,8 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is published of one result. `sink`: of the pipeline, whose new rows are published; or `view`: a table or
     materialized view of the pipeline, which is published whole. `keys`: of a merge; `order_by`: the row of a key with
-    the largest values there counts; `delete_when`: rows for which this condition is true delete the row of their key.
+    the largest values there counts; `delete_when`: rows for which this condition is true delete the row of their key;
+    `tombstones`: how long that is remembered.
     `partition_by`, `properties`: of the table when it is created."""
 
     sink: str | None = None
@@ -81,6 +82,7 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keys: tuple[str, ...] = ()
     order_by: tuple[str, ...] = ()
     delete_when: str | None = None
+    tombstones: str | None = None
     partition_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = {}
     merge_schema: bool = False
@@ -92,13 +94,17 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def retention(self) -> timedelta | None:
         """How long files that are no longer needed are retained; None where the dataset is not vacuumed."""
-        match = _DURATION.fullmatch(self.vacuum or "")
-        return None if match is None else int(match[1]) * _UNITS[match[2]]
+        return _duration(self.vacuum)
+
+    @property
+    def tombstone_period(self) -> timedelta | None:
+        """How long deletions are remembered; None for good."""
+        return _duration(self.tombstones)
 
     @property
     def is_maintained(self) -> bool:
-        """True if files of the published table are packed, ordered or vacuumed."""
-        return bool(self.optimize or self.z_order_by or self.vacuum)
+        """True if files of the published table are packed, ordered or vacuumed, or its tombstones are pruned."""
+        return bool(self.optimize or self.z_order_by or self.vacuum or self.tombstones)
 
     def spelled_as(self, columns: Sequence[str]) -> Dataset:
         """The dataset with the spelling of these columns, whose case Spark may be set to regard. Names that no column
@@ -210,17 +216,13 @@ def find_spec(folder: Path) -> Path:
 
 
 def _problems(dataset: Dataset) -> Sequence[str]:
-    merges = dataset.publish is Mode.MERGE
     wrong = {
         "it names neither a sink nor a view, or both": (dataset.sink is None) == (dataset.view is None),
         "a view is published whole: publish must be overwrite": dataset.view is not None
         and dataset.publish is not Mode.OVERWRITE,
-        "a merge needs keys, and nothing else has them": merges != bool(dataset.keys),
-        "order_by says which row of a key counts, which only a merge asks": bool(dataset.order_by) and not merges,
-        "delete_when says which rows of a merge delete others, and nothing else has it": dataset.delete_when is not None
-        and not merges,
         "vacuum is a retention such as 7d or 12h": dataset.vacuum is not None and dataset.retention is None,
         "two expectations have one name": len({e.name for e in dataset.expectations}) < len(dataset.expectations),
+        **_problems_of_merge(dataset),
     }
     lists = {name: getattr(dataset, name) for name in ("keys", "order_by", "partition_by", "z_order_by")}
     lists |= {f"unique of expectation {e.name}": e.unique for e in dataset.expectations}
@@ -231,6 +233,26 @@ def _problems(dataset: Dataset) -> Sequence[str]:
         if (e.condition is None) == (not e.unique)
     ]
     return [problem for problem, holds in wrong.items() if holds] + rules + list(_unreadable(dataset))
+
+
+def _problems_of_merge(dataset: Dataset) -> Mapping[str, bool]:
+    merges, order_by, delete_when = dataset.publish is Mode.MERGE, dataset.order_by, dataset.delete_when
+    return {
+        "a merge needs keys, and nothing else has them": merges != bool(dataset.keys),
+        "order_by says which row of a key counts, which only a merge asks": bool(order_by) and not merges,
+        "delete_when says which rows of a merge delete others, and nothing else has it": bool(delete_when)
+        and not merges,
+        "tombstones is a period such as 30d or 12h": dataset.tombstones is not None
+        and dataset.tombstone_period is None,
+        "tombstones are of a merge with order_by and delete_when": dataset.tombstones is not None
+        and not (order_by and delete_when),
+    }
+
+
+def _duration(text: str | None) -> timedelta | None:
+    """The time of a text such as 7d or 12h; None for any other."""
+    match = _DURATION.fullmatch(text or "")
+    return None if match is None else int(match[1]) * _UNITS[match[2]]
 
 
 def _repeated(names: Sequence[str]) -> list[str]:

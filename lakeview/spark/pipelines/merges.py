@@ -27,22 +27,28 @@ def merge_plan(dataset: Dataset, rows: DataFrame) -> Merge:
 
 
 def tombstone_plan(dataset: Dataset, rows: DataFrame) -> Merge:
-    """Of each key the tombstone with the largest values of `order_by` stays."""
+    """Of each key the tombstone with the largest values of `order_by` stays, and of equal ones the first."""
     plan = Merge(empty_source(rows), condition_of(dataset.keys), _elsewhere)
-    return plan.when_matched_update(where=_not_older(dataset.order_by)).when_not_matched_insert()
+    newer = _is_older(dataset.order_by, TARGET, SOURCE)
+    return plan.when_matched_update(where=newer).when_not_matched_insert()
 
 
 def _not_older(order_by: Sequence[str]) -> str:
-    """That a row of the source is as new as that of the table, or newer. Null is older than all values, as in
+    """That a row of the source is as new as that of the table, or newer."""
+    return f"({_is_older(order_by, SOURCE, TARGET)} IS NOT TRUE)"
+
+
+def _is_older(order_by: Sequence[str], side: str, other: str) -> str:
+    """That the row of one side is older than that of the other. Null is older than all values, as in
     `latest_of_keys`."""
     older = "FALSE"
     for name in reversed(order_by):
         column = '"' + name.replace('"', '""') + '"'
-        ours, theirs = f"{SOURCE}.{column}", f"{TARGET}.{column}"
+        ours, theirs = f"{side}.{column}", f"{other}.{column}"
         before = f"{theirs} > {ours} OR ({ours} IS NULL AND {theirs} IS NOT NULL)"
         same = f"{theirs} = {ours} OR ({ours} IS NULL AND {theirs} IS NULL)"
         older = f"({before} OR (({same}) AND {older}))"
-    return f"({older} IS NOT TRUE)"
+    return older
 
 
 def _elsewhere(plan: Merge) -> int | None:

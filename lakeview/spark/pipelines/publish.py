@@ -94,25 +94,24 @@ class Publisher:
         return "unchanged"
 
     def maintain(self, name: str, dataset: Dataset, outcome: str) -> None:
-        """Optimize and vacuum a published table as its policy says; each is a no-op where nothing is to do.
+        """Optimize and vacuum a published table and its tombstones as its policy says; a no-op where nothing is to do.
 
         `outcome`: of `publish`. A publication that was not followed by maintenance gets it by a later run.
         """
         if not dataset.is_maintained or (outcome == "unchanged" and not self.records.owes_maintenance(name)):
             return
         table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out", self.access)
-        started = self.clock()
-        version = None
-        tombstones = table_at(self._places(name).tombstones(table), self.access)
-        tables = [table] if tombstones is None else [table, tombstones]
+        started, version = self.clock(), None
+        tombstones = self._tombstones(name, dataset, table)
+        if tombstones.prune():
+            self.step(f"pruned {name}")
         if dataset.optimize or dataset.z_order_by:
             version = changes.optimize(self.spark, table, None, dataset.z_order_by, self.user)
-            for each in tables[1:]:
-                changes.optimize(self.spark, each, None, user=self.user)
+            tombstones.optimize()
             self.step(f"optimized {name}")
         if dataset.retention is not None:
-            for each in tables:
-                each.vacuum(dataset.retention, dry_run=False, user=self.user, clock=self.clock)
+            table.vacuum(dataset.retention, dry_run=False, user=self.user, clock=self.clock)
+            tombstones.vacuum(dataset.retention)
         self._record(name, "maintain", "succeeded", started=started, output=table.address, version=version)
 
     def recover(self, name: str) -> None:
@@ -244,8 +243,7 @@ class Publisher:
         if dataset.order_by:
             good = expectations.latest_of_keys(good, dataset.keys, dataset.order_by)
             if dataset.delete_when is not None:
-                address = self._places(name).tombstones(target)
-                tombstones = Tombstones(self.spark, address, dataset, self.access, self.user, self.clock)
+                tombstones = self._tombstones(name, dataset, target)
                 good = tombstones.newer(good)
                 tombstones.add(good)
                 self.step(f"tombstones of {name}")
@@ -274,6 +272,9 @@ class Publisher:
             writer = writer.option("userName", self.user)
         # the system's time is the writer's own when it commits, which may be long after this
         return writer if self.clock is system_clock else writer.option("commitTimestamp", self.clock().isoformat())
+
+    def _tombstones(self, name: str, dataset: Dataset, table: DeltaTable) -> Tombstones:
+        return Tombstones(self.spark, self._places(name).tombstones(table), dataset, self.access, self.user, self.clock)
 
     def _record(self, name: str, step: str, status: str, **more: object) -> None:
         now = self.clock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,6 +13,7 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.clock import Clock
 from lakeview.model.schema import quoted
+from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import merge
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.pipelines import expectations
@@ -27,9 +29,9 @@ _KEY, _ORDER = "\1key", "\1order"
 
 @dataclass(frozen=True)
 class Tombstones:
-    """The keys that were deleted from a published table, each with the order of its deletion, in a Delta table at
-    `address`: columns `keys` and `order_by` of `dataset`. Publications of a row and of its deletion then have the same
-    result in either order. Writing them again changes nothing."""
+    """The keys that were deleted from a published table, each with the order of its deletion and the time at which it
+    was published, in a Delta table at `address`: columns `keys` and `order_by` of `dataset`, and one more. Publications
+    of a row and of its deletion then have the same result in either order. Writing them again changes nothing."""
 
     spark: SparkSession
     address: str
@@ -62,12 +64,40 @@ class Tombstones:
         deletes = expectations.mark_failures(rows, [rule], None).where(~expectations.removed([rule]))
         names = dict.fromkeys((*self.dataset.keys, *self.dataset.order_by))
         deletes = deletes.dropna(subset=[quoted(key) for key in self.dataset.keys])
-        deletes = deletes.select(*[_column(name) for name in names])
+        published = f.lit(self.clock()).cast("timestamp").alias(self._time)
+        deletes = deletes.select(*[_column(name) for name in names], published)
         if not deletes.isEmpty():
             plan = tombstone_plan(self.dataset, deletes)
             merge(
                 self.spark, self._table(deletes), deletes, plan, merge_schema=True, user=self.user, clock=self.clock
             )  # fmt: skip
+
+    def prune(self) -> bool:
+        """Delete the tombstones that were published before the period of the dataset; false where it has none."""
+        table, period = table_at(self.address, self.access), self.dataset.tombstone_period
+        if period is None or table is None or self._time not in table.snapshot().schema:
+            return False
+        before = (self.clock() - period).isoformat()
+        changes.delete(self.spark, table, f"{quoted(self._time)} < TIMESTAMP '{before}'", self.user)
+        return True
+
+    def optimize(self) -> None:
+        """Pack small files."""
+        if (table := table_at(self.address, self.access)) is not None:
+            changes.optimize(self.spark, table, None, user=self.user)
+
+    def vacuum(self, retention: timedelta) -> None:
+        """Delete files that are not needed for so long."""
+        if (table := table_at(self.address, self.access)) is not None:
+            table.vacuum(retention, dry_run=False, user=self.user, clock=self.clock)
+
+    @property
+    def _time(self) -> str:
+        """The column of the time at which a deletion was published: a name that none of the others has."""
+        name, others = "published", {name.casefold() for name in (*self.dataset.keys, *self.dataset.order_by)}
+        while name in others:
+            name += "_"
+        return name
 
     def _table(self, rows: DataFrame) -> DeltaTable:
         table = table_at(self.address, self.access)
