@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import lakeview as lv
 from lakeview import views
 from lakeview.cli import main
+from lakeview.iceberg.table import IcebergTable
 from lakeview.inspection.inspection import Inspection
 from lakeview.inspection.schemas import SCHEMA_CHANGES
 from lakeview.inspection.statistics import FIRST_COLUMNS
@@ -152,6 +153,20 @@ def test_frames_are_read_once(delta: lv.Table, monkeypatch: pytest.MonkeyPatch) 
     assert again.health().equals(first)
     assert again.timeline().height == delta.history().height
     assert len(calls) == calls_before
+
+
+def test_files_are_read_with_the_statistics_of_their_loads_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, calls, own = lv.open_table(grown(tmp_path).address), list[object](), IcebergTable.lifetimes
+
+    def counting(self: IcebergTable, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        calls.append(columns)
+        return own(self, columns)
+
+    monkeypatch.setattr(IcebergTable, "lifetimes", counting)
+    assert lv.inspect(table, clock=lambda: NOW).timeline().height == 2
+    assert calls == [("carrier",), None]
 
 
 def test_the_columns_of_a_wide_table_are_asked_for_statistics_only_where_the_first_say_nothing(tmp_path: Path) -> None:

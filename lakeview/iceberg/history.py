@@ -157,12 +157,12 @@ class TreeHistory:
         file are deleted. A snapshot whose manifests are gone is passed over, `head` itself not; `records` is unknown
         from when on deletes other than a vector may apply. With `leaves`, their `statistics` too, and `written`: the
         rows of the file before any delete."""
-        if leaves is not None:
-            return self._lifetimes(head, leaves)
         lives = self._lives
-        if lives is None or lives[0] != head:
-            lives = self._lives = head, self._lifetimes(head, None)
-        return lives[1]
+        if leaves is None and lives is not None and lives[0] == head:
+            return lives[1]
+        lifetimes = self._lifetimes(head, leaves)
+        self._lives = head, lifetimes.select(LIFETIMES.names())
+        return lifetimes
 
     def _lifetimes(self, head: int, leaves: Sequence[Leaf] | None) -> pl.DataFrame:
         line = list(reversed(ancestors(self._metadata, head)))

@@ -53,7 +53,8 @@ class Answers:
         latest, ref = self.frames.latest, self.frames.ref
 
         def compute() -> pl.DataFrame:
-            return views.quality.anomalies.with_anomalies(history.commit_timeline(self.frames), self.anomalies())
+            anomalies = self.anomalies()  # first: what reads statistics reads the files with them
+            return views.quality.anomalies.with_anomalies(history.commit_timeline(self.frames), anomalies)
 
         return self.frames.cached("timeline", compute, latest, ref)
 

@@ -118,12 +118,20 @@ class TableFrames:
     def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame:
         """`column_lifetimes`, where files may be left out that no commit still recorded added or removed: most of a
         large table whose log was cleaned up, and their statistics are most of that log."""
-        names, lives, changed = tuple(columns), self.lifetimes, None
-        if self.ref is None and (lives["added"].is_null() & lives["removed"].is_null()).any():
+        names = tuple(columns)
+        if self.ref is not None or self._is_whole:
+            return self.column_lifetimes(names)
+        lives, changed = self.lifetimes, None
+        if (lives["added"].is_null() & lives["removed"].is_null()).any():
             changed = self.cached(
                 "lifetimes of changed files", lambda: self.table.changed_lifetimes(names), self.latest, names
             )
-        return self.column_lifetimes(columns) if changed is None else changed
+        return self.column_lifetimes(names) if changed is None else changed
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the oldest commit has none before it: every file was added by one that is still recorded."""
+        return not self.history.is_empty() and self.history.sort("position")["parent"].item(0) is None
 
     def snapshot(self, version: int, branch: str | None = None) -> Snapshot:
         """The table at a version; with a branch or tag as it is now: its schema may be newer than its last commit."""

@@ -138,6 +138,18 @@ def test_manifests_that_snapshots_share_are_read_once(tmp_path: Path) -> None:
     assert cost(table) == {"read": COMMITS - 1}  # the other snapshots' lists
 
 
+def test_files_read_with_their_statistics_are_not_read_again(tmp_path: Path) -> None:
+    history = grown(tmp_path)
+    history.remove(history.append("gone", [{"n": 20, "s": "20"}]))
+    table, other = open_iceberg(history.address), open_iceberg(history.address)
+    with_statistics = table.lifetimes(["n"])
+    cost(table)
+    assert table.lifetimes().equals(other.lifetimes())
+    assert table.lifetimes().equals(with_statistics.select(table.lifetimes().columns))
+    assert table.files().equals(other.files())
+    assert cost(table) == {}
+
+
 def test_small_manifests_are_decoded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[int] = []
 

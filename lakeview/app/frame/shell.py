@@ -23,14 +23,14 @@ _STYLE = "<style>@media (max-width: 1000px) {.stMainBlockContainer {padding-left
 
 
 _FIRST: Mapping[str, Callable[[OpenTable], object]] = {
-    **dict.fromkeys(("overview", "timeline", "health"), lambda now: now.look.readability()),
+    **dict.fromkeys(("overview", "timeline", "health"), lambda now: (now.look.quality(), now.look.readability())),
+    **dict.fromkeys(("compare", "files", "partitions", "quality"), lambda now: now.look.quality()),
     **dict.fromkeys(("schema", "data"), lambda now: now.look.columns()),
     "pruning": lambda now: now.look.clustering(),
-    "quality": lambda now: now.look.quality(),
 }
 """What takes longest on a page and is read first, because other parts of the page then need no read of their own.
-Statistics contain row counts, which the header needs: those of a million files are not read twice. To see which
-versions are readable the folder is listed, and the log is read meanwhile."""
+Statistics contain row counts, which the header needs, and manifests have them beside the names of files: those of a
+million files are not read twice."""
 
 # Streamlit imports it for the first table that is drawn, and Altair looks into it as soon as it is there: while the one
 # session still imports it, another one's chart would fail. Here the others wait.
