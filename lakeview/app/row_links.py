@@ -1,4 +1,4 @@
-"""A click on a row of a table, or on a mark of a chart, to the page it leads to."""
+"""A click on a row of a table, or on a mark of a chart, to the page it leads to; and one step back from there."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import polars as pl
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from lakeview.app import selection
 from lakeview.app.pages import PAGES
 
-_TARGET = "_row_target"
+_TARGET, _STEPS, _HERE = "_row_target", "_steps_between", "_page_here"
 
 
 def row_link(
@@ -38,11 +40,50 @@ def picked_marks(key: str) -> list[Mapping[str, Any]]:
     return [mark for marks in selections if isinstance(marks, list) for mark in marks if isinstance(mark, Mapping)]
 
 
+def begin(page: str) -> None:
+    """To be called once a run, with the page that the URL names: goes to the page that a click opened, if one was.
+
+    Streamlit writes the new parameters on the path of the old page, and then the new path: two steps of the browser's
+    history (docs/decisions/016). Where one step back has led between them, the page that was left is drawn with the
+    parameters that it had, and Streamlit puts these in place of that step.
+    """
+    before = st.session_state.get(_STEPS, {}).get((page, _sorted(_url())))
+    if before is not None and _is_step_back(page):
+        st.switch_page(PAGES[page].file, query_params=before)
+    st.session_state[_HERE] = page
+    follow()
+
+
+def _is_step_back(page: str) -> bool:
+    """True where the back button asked for this run. Streamlit forgets that where a widget reports its state meanwhile;
+    but no link of another page leads to this one with that page's parameters."""
+    run = get_script_run_ctx()
+    is_asked = run is not None and run.is_history_navigation
+    has_more = any(key not in selection.OWN for key in st.query_params)
+    return is_asked or (has_more and st.session_state.get(_HERE) != page)
+
+
 def follow() -> None:
     """Goes to the page that a click opened, if one was clicked."""
     if (target := st.session_state.pop(_TARGET, None)) is not None:
-        page, parameters = target
-        st.switch_page(PAGES[page].file, query_params=parameters)
+        go(*target)
+
+
+def go(page: str, parameters: Mapping[str, str]) -> None:
+    """Goes to a page; one step back from it leads to the page and the parameters of now."""
+    here, url = st.session_state.get(_HERE), _url()
+    between = _sorted({key: [text] for key, text in parameters.items()})
+    if here != page and between != _sorted(url):
+        st.session_state.setdefault(_STEPS, {})[here, between] = url
+    st.switch_page(PAGES[page].file, query_params=parameters)
+
+
+def _url() -> dict[str, list[str]]:
+    return {key: st.query_params.get_all(key) for key in st.query_params}
+
+
+def _sorted(parameters: Mapping[str, list[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple(sorted((key, tuple(texts)) for key, texts in parameters.items()))
 
 
 def _open(page: str, parameters: Mapping[str, str] | None) -> None:

@@ -20,7 +20,7 @@ from lakeview.model.printable import shorten
 from lakeview.model.version_names import name_of
 
 TABLE, VERSION, BASE, REF = "table", "version", "base", "ref"
-_OWN = (TABLE, VERSION, BASE, REF)
+OWN = (TABLE, VERSION, BASE, REF)
 _REMEMBERED, _SELECTION = "_selection", "_chosen_selection"
 _MOST_SHOWN = 40
 _TAB = "tab"
@@ -116,7 +116,7 @@ def select_ref(ref: str | None) -> None:
 def link(**changes: object) -> dict[str, str]:
     """Query parameters of a link to the current selection with `version`, `base`, `ref` or `table` changed; further
     parameters (`commit=35`) are added as text."""
-    own = {key: value for key, value in changes.items() if key in _OWN}
+    own = {key: value for key, value in changes.items() if key in OWN}
     further = {key: str(value) for key, value in changes.items() if key not in own and value is not None}
     return replace(remembered(), **own).parameters() | further  # type: ignore[arg-type]  # keys are Selection's own
 
@@ -124,7 +124,7 @@ def link(**changes: object) -> dict[str, str]:
 def permalink(*, pinned: bool = True) -> str:
     """The address of exactly this view: page, selection and what else the page keeps in the URL; if it is not `pinned`,
     of the version that is the latest when it is opened."""
-    parameters = {key: value for key, value in st.query_params.to_dict().items() if value or key not in _OWN}
+    parameters = {key: value for key, value in st.query_params.to_dict().items() if value or key not in OWN}
     if not pinned:
         parameters.pop(VERSION, None)
     return f"{st.context.url or ''}?{urlencode(parameters, quote_via=quote, safe='/:')}"
@@ -147,7 +147,7 @@ def _parameters() -> Mapping[str, str]:
 
 def _of_url() -> dict[str, str]:
     url = st.query_params
-    return {key: url[key] for key in _OWN if url.get(key)}
+    return {key: url[key] for key in OWN if url.get(key)}
 
 
 def _write(parameters: Mapping[str, str]) -> None:
@@ -160,7 +160,7 @@ def _write(parameters: Mapping[str, str]) -> None:
         return
     url = st.query_params
     is_other = TABLE in texts and texts[TABLE] != parameters.get(TABLE)
-    others = {key: url.get_all(key) for key in url if key not in _OWN and (key == _TAB or not is_other)}
+    others = {key: url.get_all(key) for key in url if key not in OWN and (key == _TAB or not is_other)}
     url.from_dict({**parameters, **others})
 
 

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, expect
 from lakeview.app.pages import PAGES
 from tests.browser.app_server import serving
 from tests.browser.controls import Control, change, place
+from tests.browser.hand import Hand
 from tests.browser.visitor import PATIENCE, Visitor, somebody
 from tests.pages import tables
 
@@ -84,6 +85,20 @@ def test_one_step_back_from_the_demo_lake_is_the_start(visitor: Visitor) -> None
     assert set(visitor.parameters()) == {"table", "version"}
     visitor.page.go_back()
     expect(visitor.page.get_by_role("button", name="Open demo / flights")).to_be_visible()
+
+
+def test_one_step_back_from_a_row_of_a_table_shows_the_tab_that_was_left(visitor: Visitor) -> None:
+    left = "/quality?table=demo%2Fflights&version=75&tab=By+partition"
+    visitor.open(left)
+    Hand(visitor).press_row("column-partitions", 0)
+    visitor.page.wait_for_url("**/partitions?*", timeout=PATIENCE)
+    visitor.settle()
+    visitor.page.go_back()
+    visitor.page.wait_for_url(visitor.server + left, timeout=PATIENCE)
+    expect(visitor.main.locator(".st-key-column-partitions")).to_be_visible()
+    visitor.settle()
+    visitor.page.go_forward()
+    visitor.page.wait_for_url("**/partitions?*", timeout=PATIENCE)
 
 
 def test_the_sidebar_marks_the_page_and_keeps_its_place(browser: Browser, server: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
+from streamlit.runtime.state import QueryParamsProxy
 
 from lakeview.app import commits, row_links
 from lakeview.app.pages import PAGES
@@ -25,6 +27,36 @@ def test_a_click_opens_the_page_of_the_row(monkeypatch: pytest.MonkeyPatch) -> N
     row_links.follow()
     row_links.follow()
     assert opened == [(PAGES["files"].file, {"file": "b"})]
+
+
+@pytest.mark.parametrize(
+    ("is_asked", "after", "is_restored"),
+    [
+        pytest.param(True, {"table": "t", "column": "x"}, True, id="back"),
+        pytest.param(True, {"table": "t"}, True, id="back from a page that has no parameters of its own"),
+        pytest.param(False, {"table": "t", "column": "x"}, True, id="back, which Streamlit forgot"),
+        pytest.param(False, {"table": "t"}, False, id="a link of the sidebar"),
+    ],
+)
+def test_one_step_back_shows_the_page_that_was_left_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, is_asked: bool, after: dict[str, str], is_restored: bool
+) -> None:
+    url = QueryParamsProxy()
+    left = {"table": "t", "tab": "Columns", "engine": ["spark", "polars"]}
+    opened: list[tuple[str, Any]] = []
+    monkeypatch.setattr("streamlit.session_state", {})
+    monkeypatch.setattr("streamlit.query_params", url)
+    monkeypatch.setattr("streamlit.switch_page", lambda page, query_params: opened.append((page, query_params)))
+    monkeypatch.setattr(row_links, "get_script_run_ctx", lambda: SimpleNamespace(is_history_navigation=False))
+    url.from_dict(left)
+    row_links.begin("lake")
+    row_links.go("quality", after)
+    url.from_dict(after)
+    row_links.begin("quality")
+    monkeypatch.setattr(row_links, "get_script_run_ctx", lambda: SimpleNamespace(is_history_navigation=is_asked))
+    row_links.begin("lake")  # between the two
+    texts = {"table": ["t"], "tab": ["Columns"], "engine": ["spark", "polars"]}
+    assert opened[1:] == ([(PAGES["lake"].file, texts)] if is_restored else [])
 
 
 @pytest.mark.parametrize("field", ["commit", "version"])

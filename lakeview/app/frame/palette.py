@@ -7,7 +7,7 @@ from contextlib import suppress
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import selection, session, tables
+from lakeview.app import row_links, selection, session, tables
 from lakeview.app.frame import pickers
 from lakeview.app.pages import PAGES
 from lakeview.model.errors import LakeviewError
@@ -96,7 +96,7 @@ def _palette() -> None:
     st.html(_FOCUS, unsafe_allow_javascript=True)
     if target is not None:
         page, parameters = targets[target]
-        st.switch_page(PAGES[page].file, query_params=parameters)
+        row_links.go(page, parameters)
 
 
 def _targets() -> dict[str, _Target]:

@@ -50,8 +50,8 @@ def run() -> None:
         for name, entry in PAGES.items()
     }
     page = st.navigation(list(pages.values()), position="hidden")
-    row_links.follow()
     name = next(name for name, candidate in pages.items() if candidate.url_path == page.url_path)
+    row_links.begin(name)
     downloads.reset()
     widget_state.begin(name)
     errors.begin()

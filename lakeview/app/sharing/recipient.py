@@ -8,9 +8,9 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, columns, downloads, errors, selection, uploads, widths
+from lakeview.app import cache, columns, downloads, errors, row_links, selection, uploads, widths
 from lakeview.app.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
-from lakeview.app.pages import PAGES, SHARING_PROFILE
+from lakeview.app.pages import SHARING_PROFILE
 from lakeview.app.sharing import profiles
 from lakeview.app.widget_state import linked
 from lakeview.model import config
@@ -123,7 +123,7 @@ def _select(key: str, names: Sequence[str]) -> None:
 def leave() -> None:
     """Goes to the table that was chosen, if one was."""
     if st.session_state.pop(_SELECTION, None):
-        st.switch_page(PAGES["overview"].file, query_params=selection.link())
+        row_links.go("overview", selection.link())
 
 
 def _about(profile: Profile) -> dict[str, str | None]:

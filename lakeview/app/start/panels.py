@@ -9,10 +9,9 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import columns, errors, selection, session, tables
+from lakeview.app import columns, errors, row_links, selection, session, tables
 from lakeview.app.components import card, escape, frame, grid, link
-from lakeview.app.pages import PAGES, SHARING_PROFILE
-from lakeview.app.row_links import pick_link
+from lakeview.app.pages import SHARING_PROFILE
 from lakeview.app.session import OpenTable
 from lakeview.app.start import demo
 from lakeview.model import config
@@ -46,7 +45,9 @@ def demo_table() -> OpenTable | None:
 
 def open_commit(key: str) -> None:
     """A click on a mark of the picture opens its commit on the demo table's Timeline."""
-    pick_link(key, "timeline", lambda mark: session.link_to(tables.DEMO_TABLE) | {"commit": str(mark["version"])})
+    row_links.pick_link(
+        key, "timeline", lambda mark: session.link_to(tables.DEMO_TABLE) | {"commit": str(mark["version"])}
+    )
 
 
 def ways_in() -> None:
@@ -69,7 +70,7 @@ def ways_in() -> None:
         with card("Open a share", stretch=True, icon="share"):
             _share()
     if st.session_state.pop("_go", None):
-        st.switch_page(PAGES["overview"].file, query_params=session.link_to(selection.remembered().table or ""))
+        row_links.go("overview", session.link_to(selection.remembered().table or ""))
 
 
 def _demo_lake() -> None:
@@ -83,7 +84,7 @@ def _demo_lake() -> None:
         )
         main = next((offer for offer in offered if offer.name == tables.DEMO_TABLE), offered[0])
         if st.button(f"Open {main.label}", type="primary", width="stretch", key="open-demo"):
-            st.switch_page(PAGES["overview"].file, query_params=session.link_to(main.name))
+            row_links.go("overview", session.link_to(main.name))
     elif not tables.is_demo_allowed():
         place = escape(config.settings().demo)
         st.markdown(
@@ -116,7 +117,7 @@ def _share() -> None:
         on_change=_open_profile,
     )
     if profile := st.session_state.pop("_profile", None):
-        st.switch_page(PAGES["sharing"].file, query_params={SHARING_PROFILE: profile})
+        row_links.go("sharing", {SHARING_PROFILE: profile})
     link("sharing", "Upload a profile, or share tables" if can_upload else "Share tables")
 
 
