@@ -63,18 +63,19 @@ def test_rows_that_cost_little_are_read_on_arrival(good: Path) -> None:
 
 
 def test_rows_of_one_key_are_shown_as_one_that_changed(tmp_path: Path) -> None:
-    history = DeltaHistory(tmp_path / "t").create({"id": "long", "x": "long"})
-    history.commit(history.data("a", {"id": [1, 2, 3], "x": [10, 20, 30]}))
-    history.commit(remove("a"), history.data("b", {"id": [1, 2, 4], "x": [10, 21, 40]}))
+    history = DeltaHistory(tmp_path / "t").create({"same": "long", "x": "long", "id": "long"})
+    history.commit(history.data("a", {"same": [7, 7, 7], "x": [10, 20, 30], "id": [1, 2, 3]}))
+    history.commit(remove("a"), history.data("b", {"same": [7, 7, 7], "x": [10, 21, 40], "id": [1, 2, 4]}))
     app = open_page("compare", tmp_path / "t")
     assert not app.exception
     assert app.multiselect(key="key").value == ["id"]
     diff = app.dataframe[-1].value
     assert diff["_changed_columns"].fillna("").tolist() == ["1", "", ""]
+    assert diff.columns.tolist() == ["_change", "_changed_columns", "id", "x", "same"]
     assert diff.drop(columns="_changed_columns").values.tolist() == [
-        ["~", "2", "20 → 21"],
-        ["+", "4", "40"],
-        ["\N{MINUS SIGN}", "3", "30"],
+        ["~", "2", "20 → 21", "7"],
+        ["+", "4", "40", "7"],
+        ["\N{MINUS SIGN}", "3", "30", "7"],
     ]
     open_page("compare", tmp_path / "t", kinds="~")
     app.button_group(key="kinds").set_value(["+"]).run()

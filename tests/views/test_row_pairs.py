@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.views.compare.row_pairs import found_key, repeated, row_pairs, row_pairs_and_cells
+from lakeview.views.compare.row_pairs import changed_first, found_key, repeated, row_pairs, row_pairs_and_cells
 
 
 def rows(came: list[dict[str, Any]], went: list[dict[str, Any]]) -> pl.DataFrame:
@@ -50,6 +50,14 @@ def test_a_row_stands_as_often_as_it_came_or_went(times: list[int], heights: lis
 def test_an_empty_text_and_the_word_null_are_told_from_null() -> None:
     pairs = row_pairs(rows([{"id": 1, "a": "", "b": None}], [{"id": 1, "a": None, "b": "null"}]), ["id"])
     assert pairs.row(0)[3:] == ('null → ""', '"null" → null')
+
+
+def test_the_key_and_what_changed_are_seen_first() -> None:
+    changed_day = [{**row, "day": 5} for row in CAME]
+    columns = rows(changed_day, CAME).rename({"who": "_change", "id": "^id$"})
+    _, cells = row_pairs_and_cells(columns, ["_change"])
+    assert changed_first(cells, columns.columns[1:], ["_change"]) == ["_change_", "day"]
+    assert changed_first(cells, columns.columns[1:], []) == ["day"]
 
 
 def test_an_arrow_of_a_text_is_no_change() -> None:

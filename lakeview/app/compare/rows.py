@@ -105,7 +105,9 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
         st.markdown(f":small[:gray[the first {MOST_SHOWN} of {rows.height:,}; the header's download has all]]")
     after = views.data.changes.first_after(now.look.timeline(), pair.before.version, pair.after.version)
     reasons = answers.reason_columns(now, pair.after.version, pair.before.version if after is None else after)
-    _diff_table(views.timeline.events.columns_first(rows, reasons, after=2), changed_cells.filter(visible))
+    first = views.compare.row_pairs.changed_first(changed_cells, names, key)
+    ordered = views.timeline.events.columns_first(rows, list(dict.fromkeys((*first, *reasons))), after=2)
+    _diff_table(ordered, changed_cells.filter(visible))
 
 
 def _counts(difference: views.compare.rows.RowDifference) -> str:

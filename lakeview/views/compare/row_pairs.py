@@ -90,6 +90,13 @@ def row_pairs_and_cells(rows: pl.DataFrame, key: Sequence[str]) -> tuple[pl.Data
     return diff, cells
 
 
+def changed_first(cells: pl.DataFrame, names: Sequence[str], key: Sequence[str]) -> list[str]:
+    """The columns of `row_pairs_and_cells` that are seen first: the key's, then those with a changed cell. `names`:
+    of all columns as RowDifference.rows has them, and as `key` calls its own."""
+    of_key = [cells.columns[names.index(name)] for name in key]
+    return [*of_key, *(name for name in cells.columns if name not in of_key and cells[name].any())]
+
+
 def _by_place(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with their places as the names of the table's columns: polars takes a name like ^x$ for a pattern."""
     plain = rows.clone()
