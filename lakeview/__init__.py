@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from lakeview.model import errors
+from lakeview.model.allocator import choose_allocator
 from lakeview.model.config import VERSION
 from lakeview.model.data_types import Field
 from lakeview.model.errors import LakeviewError
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from lakeview import views
     from lakeview.discovery import convert_to_delta, create_table, find_tables, open_table, scan
     from lakeview.inspection import inspect
+
+choose_allocator()  # before anything loads Arrow
 
 __version__ = VERSION
 __all__ = [
