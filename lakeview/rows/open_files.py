@@ -18,7 +18,7 @@ _GROUP_ROWS, _GROUP_BYTES = 262_144, 64 << 20
 """Rows in memory before they become a row group."""
 
 _OPEN_BYTES = 256 << 20
-"""Encoded bytes in memory, of all open files together, before the largest is closed."""
+"""Encoded bytes of all open files together, in memory or in hidden files, before the largest is closed."""
 
 _FULL = 0.9
 """A file of this share of the target is closed: a small rest is no part worth writing."""
@@ -47,6 +47,9 @@ class OpenFile(Protocol[Closed]):
     def close(self) -> Closed:
         """Put the file into its store; what is to be committed of it."""
 
+    def discard(self) -> None:
+        """Leave nothing of a file that will not be whole."""
+
 
 class OpenFiles(Generic[Values, Result]):
     """The files that rows go to. `new_file` begins one for the values of a partition; `results`: of those that are
@@ -70,11 +73,24 @@ class OpenFiles(Generic[Values, Result]):
         batches: Iterable[pa.RecordBatch],
         partitions: Callable[[pa.Table], Iterable[tuple[Hashable, Values, pa.Table]]],
     ) -> list[Result]:
-        """Write all rows; the results of their files. Memory holds a row group of rows, and the encoded bytes of open
-        files.
+        """Write all rows; the results of their files. Memory holds a row group of rows, and of the encoded bytes of
+        open files what their store keeps. On an error the open files are discarded.
 
         `partitions` splits rows: what each partition is known by, its values, and the rows as its files hold them.
         """
+        try:
+            self._write_all(batches, partitions)
+        except BaseException:
+            for file in self._open.values():
+                file.discard()
+            raise
+        return self.results
+
+    def _write_all(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        partitions: Callable[[pa.Table], Iterable[tuple[Hashable, Values, pa.Table]]],
+    ) -> None:
         pending: list[pa.RecordBatch] = []
         rows = size = 0
         for batch in batches:
@@ -90,7 +106,6 @@ class OpenFiles(Generic[Values, Result]):
             self._write(partitions(pa.Table.from_batches(pending)))
         for key in list(self._open):
             self._close(key)
-        return self.results
 
     def _write(self, parts: Iterable[tuple[Hashable, Values, pa.Table]]) -> None:
         """Write rows to the files of their partitions; files that are large enough are closed."""
@@ -108,7 +123,8 @@ class OpenFiles(Generic[Values, Result]):
             self._close(max(self._open, key=lambda key: self._open[key].size))
 
     def _close(self, key: Hashable) -> None:
-        self.results.append(self._open.pop(key).close())
+        self.results.append(self._open[key].close())
+        del self._open[key]
 
     def _room(self, file: OpenFile[Result], bytes_per_row: float) -> int:
         """How many rows a file still takes."""

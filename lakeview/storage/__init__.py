@@ -13,14 +13,15 @@ from lakeview.model.errors import AccessDeniedError
 from lakeview.storage.configured import configured_options, store_kind
 from lakeview.storage.interface import LISTING, NO_LISTING, Entry, Storage, back_off
 from lakeview.storage.local import LocalStorage
+from lakeview.storage.new_file import NewFile
 from lakeview.storage.objects import ObjectStorage
 from lakeview.storage.options import KINDS, combined
 from lakeview.storage.remote import FsspecStorage
 from lakeview.storage.web import WebStorage
 
 __all__ = [
-    "KINDS", "LISTING", "NO_LISTING", "Entry", "FsspecStorage", "LocalStorage", "ObjectStorage", "Storage",
-    "WebStorage", "back_off", "combined", "open_storage", "store_kind",
+    "KINDS", "LISTING", "NO_LISTING", "Entry", "FsspecStorage", "LocalStorage", "NewFile", "ObjectStorage",
+    "Storage", "WebStorage", "back_off", "combined", "open_storage", "store_kind",
 ]  # fmt: skip
 
 _WEB = ("http", "https")

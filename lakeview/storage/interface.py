@@ -17,6 +17,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import IO, Any, TypeAlias, TypeVar
 
@@ -27,6 +28,7 @@ from lakeview.model.column_values import moments
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.storage.new_file import NewFile
 from lakeview.storage.options import COORDINATOR
 
 LISTING = pl.Schema({"name": pl.String(), "size": pl.Int64(), "modified": UTC_MILLIS})
@@ -202,6 +204,10 @@ class Storage(ABC):
         """As `put`, with what an open file holds from its beginning on: block by block where the store can."""
         file.seek(0)
         self.put(path, file.read())
+
+    def new_file(self, path: str) -> NewFile:
+        """A file to be written bit by bit, and then put whole."""
+        return NewFile(partial(self.put, path))
 
     @abstractmethod
     def delete(self, path: str) -> None:

@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
 from stat import S_ISREG
 from typing import IO
@@ -22,6 +23,7 @@ from lakeview.model.errors import AccessDeniedError, InvalidRequestError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, listing, refuse_oversized
 from lakeview.storage.local_files import publish, sync_folder, write_beside
 from lakeview.storage.local_names import has_name_like, names_in, printable
+from lakeview.storage.local_new_file import NewLocalFile
 from lakeview.storage.local_opening import (
     closed_on_error,
     open_at_once,
@@ -30,6 +32,7 @@ from lakeview.storage.local_opening import (
     places_of_folder,
     require_file,
 )
+from lakeview.storage.new_file import NewFile
 from lakeview.storage.system_errors import Translated
 from lakeview.storage.turns import turn
 
@@ -288,6 +291,9 @@ class LocalStorage(Storage):
                 self._remove_temporary(temporary)
                 raise
             sync_folder(os.path.dirname(full))
+
+    def new_file(self, path: str) -> NewFile:
+        return NewLocalFile(path, partial(self.put, path), partial(self.resolve, path), partial(self.count, "put"))
 
     def delete(self, path: str) -> None:
         self.count("delete")

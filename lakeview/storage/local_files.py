@@ -24,10 +24,29 @@ _CURRENT_FOLDER, _NO_REPLACE = -100, 1
 
 
 def write_beside(full: str, data: bytes | IO[bytes]) -> str:
-    """Write a hidden temporary file in the folder of `full`; returns its path, for a link or a rename.
+    """Write a hidden temporary file in the folder of `full`; returns its path, for a link or a rename. Errors as
+    `begin_beside`."""
+    temporary = _temporary_name(full)
+    try:
+        create_exclusively(temporary, data)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    return temporary
+
+
+def begin_beside(full: str) -> tuple[str, IO[bytes]]:
+    """Create a hidden temporary file in the folder of `full`: its path, and the file to be written and read.
 
     InvalidRequestError where the folder cannot be there: to writers FileExistsError would be a version that another
     one committed."""
+    temporary = _temporary_name(full)
+    return temporary, open(temporary, "x+b")
+
+
+def _temporary_name(full: str) -> str:
+    """A name in the folder of `full`, which is made if it is not there. Errors as `begin_beside`."""
     folder, name = os.path.split(full)
     try:
         os.makedirs(folder or os.curdir, exist_ok=True)
@@ -38,14 +57,7 @@ def write_beside(full: str, data: bytes | IO[bytes]) -> str:
             place=folder,
             kind="no-folder",
         ) from error
-    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
-    try:
-        create_exclusively(temporary, data)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    return temporary
+    return os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
 
 
 def publish(temporary: str, full: str, data: bytes) -> None:

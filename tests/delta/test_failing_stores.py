@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import lakeview as lv
@@ -20,9 +21,12 @@ from lakeview.model.config import Config
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import AccessDeniedError, LakeviewError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.schema import Schema
-from lakeview.storage import LocalStorage, local_files
+from lakeview.rows import open_files
+from lakeview.storage import LocalStorage, local_files, local_new_file
 from lakeview.storage.system_errors import Translated
+from tests.builders.catalogs import FIELDS
 from tests.builders.findings import GRAVE
+from tests.builders.iceberg import IcebergHistory
 
 SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("name", PrimitiveType("string"))))
 PROPERTIES = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
@@ -58,6 +62,16 @@ class Fails(LocalStorage):
         with Translated(path):
             self._spend(path)
         super().put_if_absent(path, data)
+
+
+class FailsAtAnyFile(Fails):
+    """As Fails, of files too that are written bit by bit and then get their name."""
+
+    def count(self, kind: str, times: int = 1) -> None:
+        if kind == "put":
+            with Translated("a file"):
+                self._spend("a file")
+        super().count(kind, times)
 
 
 class FailsOnce(Fails):
@@ -149,11 +163,21 @@ OPERATIONS: dict[str, Callable[[DeltaTable], Any]] = {
 }
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES], ids=["a full disk", "no permission"])
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(errno.ENOSPC, Fails), (errno.EACCES, Fails), (errno.ENOSPC, FailsAtAnyFile)],
+    ids=["a full disk", "no permission", "a full disk, large files"],
+)
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=list(OPERATIONS))
 def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they_were(
-    tmp_path: Path, operation: Callable[[DeltaTable], Any], number: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    operation: Callable[[DeltaTable], Any],
+    number: int,
+    kind: type[Fails],
 ) -> None:
+    if kind is FailsAtAnyFile:
+        monkeypatch.setattr(local_new_file, "IN_MEMORY", 0)
     table = lv.create_table(str(tmp_path), SCHEMA, properties=PROPERTIES)
     table.append(rows(0))
     table.append(rows(10))
@@ -161,7 +185,7 @@ def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they
     expected: type[LakeviewError] = StoreUnavailableError if number == errno.ENOSPC else AccessDeniedError
     for after in range(100):
         try:
-            operation(DeltaTable(Fails(tmp_path, after, number)))
+            operation(DeltaTable(kind(tmp_path, after, number)))
         except expected:
             assert files_below(tmp_path) == before
             assert lv.open_table(str(tmp_path)).snapshot().version == version
@@ -171,3 +195,28 @@ def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they
     table_again = lv.open_table(str(tmp_path))
     assert table_again.snapshot().version == version + 1
     assert [f for f in table_again.check() if f.severity in GRAVE] == []
+
+
+@pytest.mark.parametrize("is_delta", [True, False], ids=["delta", "iceberg"])
+def test_rows_that_end_in_an_error_leave_nothing_of_a_file_that_was_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delta: bool
+) -> None:
+    if is_delta:
+        lv.create_table(str(tmp_path), SCHEMA)
+    else:
+        IcebergHistory(tmp_path, FIELDS, location=str(tmp_path))
+    table: Any = lv.open_table(str(tmp_path))
+    before = files_below(tmp_path)
+    monkeypatch.setattr(local_new_file, "IN_MEMORY", 0)
+    monkeypatch.setattr(open_files, "_GROUP_ROWS", 1)
+    begun: list[Path] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from rows(0).select("id").to_arrow().to_batches()
+        begun.extend(files_below(tmp_path) - before)
+        raise KeyError("no more rows")
+
+    with pytest.raises(KeyError):
+        table.append(pa.RecordBatchReader.from_batches(rows(0).select("id").to_arrow().schema, batches()))
+    assert [file.suffix for file in begun] == [".tmp"]
+    assert files_below(tmp_path) == before

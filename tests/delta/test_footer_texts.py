@@ -37,6 +37,6 @@ def test_texts_have_the_bounds_and_nulls_that_comparing_them_gives(name: str, te
     columns = text_columns(rows.schema)
     statistics = FileStatistics()
     statistics.add(rows, columns)
-    for column, nulls, bounds in text_bounds(file.getvalue(), footers[0], columns):
+    for column, nulls, bounds in text_bounds(file, footers[0], columns):
         statistics.add_column(column, nulls, bounds)
     assert statistics.text() == file_statistics(rows)

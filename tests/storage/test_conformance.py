@@ -204,6 +204,24 @@ def test_a_file_appears_whole_or_not_at_all(store: Storage) -> None:
     assert store.walk()["name"].to_list() == ["log/0"], "no temporary file is left"
 
 
+@pytest.mark.parametrize("size", [10, 3 << 20], ids=["small", "large"])
+def test_a_file_that_is_written_bit_by_bit_appears_whole_or_not_at_all(store: Storage, size: int) -> None:
+    for published in (False, True):
+        file = store.new_file("data/f")
+        for byte in (b"x", b"y"):
+            file.write(byte * size)
+        assert not store.exists("data/f")
+        file.contents.seek(size)
+        assert (file.contents.read(1), file.contents.seek(0, 2)) == (b"y", 2 * size)
+        if published:
+            file.publish()
+        file.close()
+        assert file.write(b"z") == 1, "an encoder that is dropped ends its file"
+        assert store.walk()["name"].to_list() == ["data/f"] * published, "no temporary file is left"
+    assert store.read("data/f") == b"x" * size + b"y" * size
+    assert store.requests["put"] == 1
+
+
 def test_a_file_is_created_only_if_it_is_absent(store: Storage) -> None:
     """Mutual exclusion, one writer after the other."""
     store.put_if_absent("log/0", b"first")

@@ -141,6 +141,12 @@ def _refuse(*calls: str) -> None:
         local_files._rename_exclusively = refuse  # type: ignore[assignment]
 
 
+def write_large(store: Storage, path: str) -> None:
+    with store.new_file(path) as file:
+        file.write(b"x" * 5_000_000)
+        file.publish()
+
+
 def test_requests_are_counted(store: Storage) -> None:
     store.put("a", b"")
     store.put_if_absent("b", b"")
@@ -163,7 +169,7 @@ def test_a_path_outside_the_root_is_refused_by_every_call(store: Storage, path: 
         lambda: store.read(path), lambda: store.open(path), lambda: store.exists(path),
         lambda: store.put(path, b""), lambda: store.put_if_absent(path, b""), lambda: store.delete(path),
         lambda: store.list_from(path),
-        lambda: store.read_range(path, 0, 1),
+        lambda: store.read_range(path, 0, 1), lambda: write_large(store, path),
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(LakeviewError) as caught:
@@ -258,9 +264,12 @@ def test_a_full_disk_is_an_unavailable_store_and_leaves_nothing(
 
     monkeypatch.setattr(os, "fsync", full)
     store = open_storage(str(tmp_path))
-    for write in (store.put, store.put_if_absent):
+    writes: list[Callable[[], object]] = [
+        lambda: store.put("f", b"data"), lambda: store.put_if_absent("f", b"data"), lambda: write_large(store, "f"),
+    ]  # fmt: skip
+    for write in writes:
         with pytest.raises(StoreUnavailableError, match="f could not be read or written: No space left") as caught:
-            write("f", b"data")
+            write()
         assert caught.value.fix == "try again; check the store and the disk"
     assert list(tmp_path.iterdir()) == []
 
@@ -270,8 +279,11 @@ def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path, m
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
+    store = LocalStorage(str(tmp_path), Config())
     with pytest.raises(StoreUnavailableError):
-        LocalStorage(str(tmp_path), Config()).put("a.parquet", b"x")
+        store.put("a.parquet", b"x")
+    with pytest.raises(StoreUnavailableError):
+        write_large(store, "a.parquet")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,11 +1,10 @@
-"""Rows to one data file, part by part: in memory are a part of the rows, and what is encoded already."""
+"""Rows to one data file, part by part: in memory is a part of the rows, and of what is encoded what its store keeps."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from io import BytesIO
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import polars as pl
@@ -38,12 +37,13 @@ class DataFile:
         statistics: bool,
     ) -> None:
         self._context = context
-        self._values = values
+        self._recorded = {context.schema[name].stored_name: serialize(value) for name, value in values.items()}
+        self._path = _path(context, self._recorded)
         self._storage = storage
+        self._file = storage.new_file(self._path)
         self._clock = clock
         self._data_change = data_change
         self._with_statistics = statistics
-        self._buffer = BytesIO()
         self._writer: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self._texts: dict[str, int] = {}
@@ -57,7 +57,7 @@ class DataFile:
     @property
     def size(self) -> int:
         """Bytes so far."""
-        return self._buffer.tell()
+        return self._file.tell()
 
     def write(self, rows: pa.Table) -> None:
         """Write a part of the rows, as one row group."""
@@ -67,7 +67,7 @@ class DataFile:
         if self._writer is None:
             self._texts = text_columns(stored.schema)
             self._writer = pq.ParquetWriter(
-                self._buffer,
+                self._file,
                 stored.schema,
                 compression=context.compression,
                 data_page_version=context.page_version,
@@ -83,20 +83,23 @@ class DataFile:
         """Put the file into the store; its add action, not committed yet."""
         assert self._writer is not None, "a file of no rows is not written"
         self._writer.close()
-        data = self._buffer.getvalue()
-        for name, nulls, bounds in text_bounds(data, self._footers[0], self._texts):
+        size = self.size
+        for name, nulls, bounds in text_bounds(self._file.contents, self._footers[0], self._texts):
             self._statistics.add_column(name, nulls, bounds)
-        recorded = {self._context.schema[n].stored_name: serialize(value) for n, value in self._values.items()}
-        path = _path(self._context, recorded)
-        self._storage.put(path, data)
+        self._file.publish()
+        self._file.close()
         return AddFile(
-            path=encode_path(path),
-            size=len(data),
-            partition_values=recorded,
+            path=encode_path(self._path),
+            size=size,
+            partition_values=self._recorded,
             modification_time=milliseconds(self._clock()),
             data_change=self._data_change,
             stats=self._statistics.text() if self._with_statistics else None,
         )
+
+    def discard(self) -> None:
+        """Leave nothing of a file that will not be whole."""
+        self._file.close()
 
 
 _LONGEST_NAME = 255
@@ -137,7 +140,7 @@ def text_columns(schema: pa.Schema) -> dict[str, int]:
 
 
 def text_bounds(
-    data: bytes, footer: pq.FileMetaData, columns: Mapping[str, int]
+    file: IO[bytes], footer: pq.FileMetaData, columns: Mapping[str, int]
 ) -> Iterator[tuple[str, int, tuple[str | None, str | None]]]:
     """The name of each column, its nulls and its bounds, once for every row group; None where all texts are null.
 
@@ -151,14 +154,14 @@ def text_bounds(
             if statistics.has_min_max:
                 yield name, statistics.null_count, (statistics.min, statistics.max)
             elif statistics.num_values:  # Arrow records no text of more than 4,096 bytes
-                values = pl.Series(pl.from_arrow(_read_column(data, i, name)))
+                values = pl.Series(pl.from_arrow(_read_column(file, i, name)))
                 yield name, statistics.null_count, (values.min(), values.max())  # type: ignore[misc]  # texts
             else:
                 yield name, statistics.null_count, (None, None)
 
 
-def _read_column(data: bytes, group: int, name: str) -> pa.ChunkedArray:
-    return pq.ParquetFile(pa.BufferReader(data)).read_row_group(group, columns=[name])[name]
+def _read_column(file: IO[bytes], group: int, name: str) -> pa.ChunkedArray:
+    return pq.ParquetFile(file).read_row_group(group, columns=[name])[name]
 
 
 def _num_leaves(type_: pa.DataType) -> int:

@@ -70,7 +70,8 @@ def write_conformed(
     storage: Storage | None = None,
 ) -> list[AddFile]:
     """As `write_files`, of rows that are in the table already, or were conformed: in the columns of the context's
-    schema, those of `tracked` behind them. Memory holds a row group of rows, and the encoded bytes of open files."""
+    schema, those of `tracked` behind them. Memory holds a row group of rows, and of the encoded bytes of open files
+    what their store keeps."""
     store = storage or open_storage(context.root)
 
     def new_file(values: dict[str, Any]) -> DataFile:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 
 import polars as pl
@@ -48,13 +47,15 @@ class NewFile:
 
 
 class DataFile:
-    """A data file that is being written: in memory are a part of the rows, and what is encoded already."""
+    """A data file that is being written: in memory are a part of the rows, and encoded bytes that its store keeps."""
 
     def __init__(self, context: WriteContext, partition: Tuple, storage: Storage) -> None:
         self._context = context
         self._partition = partition
-        self._storage = storage
-        self._buffer = BytesIO()
+        stem = "-".join(filter(None, (context.write_id, str(uuid.uuid4()))))
+        self._name = context.locations.name("/".join(self._folders()), f"{stem}.parquet")
+        self._address = f"{context.locations.folder}/{self._name}"
+        self._file = storage.new_file(self._address)
         self._footers: list[pq.FileMetaData] = []
         self._writer: pq.ParquetWriter | None = None
         self._metrics = FileMetrics(context.metered)
@@ -67,13 +68,13 @@ class DataFile:
     @property
     def size(self) -> int:
         """Bytes so far."""
-        return self._buffer.tell()
+        return self._file.tell()
 
     def write(self, rows: pa.Table) -> None:
         """Write a part of the rows, as one row group."""
         if self._writer is None:
             self._writer = pq.ParquetWriter(
-                self._buffer,
+                self._file,
                 rows.schema,
                 compression=self._context.compression,
                 version="2.6",
@@ -89,19 +90,17 @@ class DataFile:
         """Put the file into the store."""
         assert self._writer is not None, "a file of no rows is not written"
         self._writer.close()
-        data = self._buffer.getvalue()
+        size = self.size
+        self._file.publish()
+        self._file.close()
         context, metrics = self._context, self._metrics
-        stem = "-".join(filter(None, (context.write_id, str(uuid.uuid4()))))
-        name = context.locations.name("/".join(self._folders()), f"{stem}.parquet")
-        address = f"{context.locations.folder}/{name}"
-        self._storage.put(address, data)
         (footer,) = self._footers
         return NewFile(
-            path=f"{context.locations.prefix}/{name}",
-            address=address,
+            path=f"{context.locations.prefix}/{self._name}",
+            address=self._address,
             partition=self._partition,
             records=metrics.records,
-            size=len(data),
+            size=size,
             column_sizes=_column_sizes(footer, leaf_ids(context.stored_schema)),
             value_counts=metrics.value_counts,
             null_value_counts=metrics.null_value_counts,
@@ -110,6 +109,10 @@ class DataFile:
             upper_bounds=metrics.upper_bounds(),
             split_offsets=tuple(_offset(footer.row_group(i)) for i in range(footer.num_row_groups)),
         )
+
+    def discard(self) -> None:
+        """Leave nothing of a file that will not be whole."""
+        self._file.close()
 
     def _folders(self) -> list[str]:
         """Folders named by the tuple, for people alone: the manifest holds the values."""
