@@ -211,3 +211,18 @@ def test_what_pyiceberg_writes_is_not_convicted(tmp_path: Path) -> None:
     assert violations(verdicts) == []
     assert verdicts.height > 20
     catalog.engine.dispose()
+
+
+def test_snapshots_after_one_that_cannot_be_read_are_not_convicted(tmp_path: Path) -> None:
+    """They share its manifest: what they count is not known while it is there, and is again without it."""
+    table = history(tmp_path)
+    table.load("e.parquet", 3)
+    broken = table.root / "metadata" / f"manifest-{table.first_id + 6}.avro"
+    table.delete_rows_of(f"{table.location}/data/e.parquet", "f.parquet", 1)
+    table.rewrite("overwrite", [(ADDED, "g.parquet", 4)], {"total-data-files": "1", "total-records": "4"})
+    table.rewrite("delete", [(DELETED, "g.parquet", 4)], {"total-data-files": "0", "deleted-records": "4"})
+    broken.write_bytes(broken.read_bytes()[:100])
+    verdicts = audited(table)
+    assert violations(verdicts) == []
+    by_position = verdicts.filter(pl.col("law") == "summary-adds-up").sort("position")["verdict"].to_list()
+    assert by_position == ["proven"] * 5 + ["unknowable"] * 2 + ["proven"] * 2

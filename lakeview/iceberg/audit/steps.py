@@ -46,8 +46,8 @@ EVENTS = ("file", "path", "content", "sequence_number", "records", "target", "ve
 @dataclass(frozen=True)
 class Step:
     """One snapshot beside its parent. `added`, `deleted`: ENTRIES that it marks so itself; `came`, `went`: ENTRIES of
-    the files that only it, or only its parent, has live. `base`: the parent is not there any more, so that all of its
-    files count as `came` and nothing is known of the parent's."""
+    the files that only it, or only its parent, has live. `base`: the parent is not there any more or cannot be read, so
+    that all of its files count as `came` and nothing is known of the parent's."""
 
     position: int
     snapshot: SnapshotEntry
@@ -81,13 +81,14 @@ def read_steps(metadata: Metadata, tree: Tree) -> Iterator[Step | tuple[Snapshot
             if number in reasons:
                 yield snapshot, reasons[number]
             else:
-                unread = parent is not None and parent.snapshot_id not in lists
+                unread = parent is not None and parent.snapshot_id in reasons
                 base = unread or has_expired_parent(metadata, tree, snapshot)
                 before = None if base or parent is None else lists[parent.snapshot_id]
                 yield _step(tree, position, snapshot, parent, base, lists[number], before)
         except StoreUnavailableError:
             raise
         except LakeviewError as error:
+            reasons[number] = error.message
             yield snapshot, error.message
 
 
@@ -190,9 +191,10 @@ class Story:
     def __init__(self, metadata: Metadata, steps: Sequence[Step]) -> None:
         self._metadata = metadata
         self.steps = steps
-        self._positions = {step.snapshot.snapshot_id: step.position for step in steps}
+        self._steps = {step.snapshot.snapshot_id: step for step in steps}
         parents = [step.parent.snapshot_id for step in steps if step.parent is not None]
-        self._branches = len(parents) > len(set(parents)) or sum(step.parent is None for step in steps) > 1
+        roots = sum(step.parent is None or step.base for step in steps)
+        self._has_lines = len(parents) > len(set(parents)) or roots > 1
 
     @cached_property
     def events(self) -> pl.DataFrame:
@@ -221,11 +223,19 @@ class Story:
         events = self.events.filter(pl.col(column).is_in(files.implode()) & (pl.col("position") <= step.position))
         if before:
             events = events.filter(pl.col("position") < step.position)
-        if self._branches:
-            line = ancestors(self._metadata, step.snapshot.snapshot_id)
-            numbers = [self._positions[s.snapshot_id] for s in line if s.snapshot_id in self._positions]
-            events = events.filter(pl.col("position").is_in(numbers))
+        if self._has_lines:
+            events = events.filter(pl.col("position").is_in(self._line(step)))
         return events.unique("file", keep="last", maintain_order=True).filter("live")
+
+    def _line(self, step: Step) -> list[int]:
+        """The positions of a step and of those before it, as far back as each one's parent is known."""
+        positions: list[int] = []
+        for snapshot in ancestors(self._metadata, step.snapshot.snapshot_id):
+            at = self._steps.get(snapshot.snapshot_id)
+            positions += [] if at is None else [at.position]
+            if at is None or at.base:  # what that one has live came with it
+                break
+        return positions
 
     def has_broad_deletes(self, step: Step) -> bool:
         """Whether the parent of a step may have delete files whose data files are not recorded: equality deletes, and
