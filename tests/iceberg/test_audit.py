@@ -213,6 +213,19 @@ def test_what_pyiceberg_writes_is_not_convicted(tmp_path: Path) -> None:
     catalog.engine.dispose()
 
 
+def test_a_total_that_is_wrong_is_the_fault_of_the_snapshot_that_made_it_wrong(tmp_path: Path) -> None:
+    table = history(tmp_path)
+    for name, total in (("e.parquet", 4), ("f.parquet", 5)):
+        table.load(name, 1)
+        last_summary(table)["total-data-files"] = str(total)  # of 2 and 3
+    table._write()
+    verdicts = audited(table)
+    assert violations(verdicts) == [("summary-adds-up", 5)]
+    row = verdicts.filter(pl.col("law") == "summary-adds-up").row(-1, named=True)
+    assert (row["position"], row["verdict"]) == (6, "unknowable")
+    assert row["reason"] == "total-data-files differs from the manifests as it did in the parent's summary"
+
+
 def test_snapshots_after_one_that_cannot_be_read_are_not_convicted(tmp_path: Path) -> None:
     """They share its manifest: what they count is not known while it is there, and is again without it."""
     table = history(tmp_path)

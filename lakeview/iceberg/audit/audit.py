@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from lakeview.iceberg.audit.laws import LAWS, summaries_add_up
+from lakeview.iceberg.audit.laws import LAWS, Totals, summaries_add_up
 from lakeview.iceberg.audit.steps import Step, Story, read_steps
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.commits import commits
@@ -49,15 +49,16 @@ def audit(metadata: Metadata, tree: Tree, start: int | None = None, end: int | N
 
 
 def _cases(story: Story) -> Iterator[tuple[Case, str]]:
-    totals: dict[int, Mapping[str, int | None]] = {}
+    totals: dict[int, Totals] = {}
     for step in story.steps:
         for law, judge in LAWS.items():
             yield from ((case, law) for case in judge(step, story))
         own = totals[step.snapshot.snapshot_id] = _totals(step, totals)
-        yield from ((case, _SUMMARY) for case in summaries_add_up(step, own))
+        before = {} if step.base or step.parent is None else totals.get(step.parent.snapshot_id, {})
+        yield from ((case, _SUMMARY) for case in summaries_add_up(step, own, before))
 
 
-def _totals(step: Step, earlier_totals: Mapping[int, Mapping[str, int | None]]) -> Mapping[str, int | None]:
+def _totals(step: Step, earlier_totals: Mapping[int, Totals]) -> Totals:
     """Live files and rows of a snapshot, by their names in summaries: its parent's, and what came and went."""
     parent = None if step.base or step.parent is None else earlier_totals.get(step.parent.snapshot_id)
     totals: dict[str, int | None] = {}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 import polars as pl
 
 from lakeview.iceberg.audit.steps import Step, Story
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
+
+Totals: TypeAlias = Mapping[str, int | None]
+"""Counts by their names in summaries, None where a file does not say."""
 
 _PARENT_GONE = "the parent snapshot has expired, or its manifests cannot be read"
 
@@ -100,8 +105,10 @@ def sequence_numbers_increase(step: Step, _: Story) -> Iterator[Case]:
         yield proven(version)
 
 
-def summaries_add_up(step: Step, totals: Mapping[str, int | None]) -> Iterator[Case]:
-    """summary-adds-up. `totals`: counts of live files and rows of the snapshot, by their names in summaries."""
+def summaries_add_up(step: Step, totals: Totals, before: Totals) -> Iterator[Case]:
+    """summary-adds-up. `totals`: counts of live files and rows of the snapshot, by their names in summaries; `before`:
+    those of its parent. Writers add to the totals of the parent: one that was wrong there by as much is not the
+    snapshot's own fault."""
     data, deletes = (step.added.filter(pl.col("content") == 0), step.added.filter(pl.col("content") != 0))
     old_data, old_deletes = (step.deleted.filter(pl.col("content") == 0), step.deleted.filter(pl.col("content") != 0))
     counts: dict[str, int | None] = {
@@ -109,18 +116,29 @@ def summaries_add_up(step: Step, totals: Mapping[str, int | None]) -> Iterator[C
         "deleted-records": _rows(old_data), "added-delete-files": deletes.height,
         "removed-delete-files": old_deletes.height, **totals,
     }  # fmt: skip
-    version, summary = step.snapshot.snapshot_id, step.snapshot.summary
-    has_counts = False
+    version = step.snapshot.snapshot_id
+    differences = _differences(step.snapshot, counts)
+    earlier = {} if step.parent is None else _differences(step.parent, before)
+    wrong = [key for key, difference in differences.items() if difference]
+    own = [key for key in wrong if differences[key] != earlier.get(key)]
+    for key in own[:1]:
+        count = counts[key] or 0
+        yield violated(version, f"{key} differs from the manifests", count, count + differences[key])
+    if wrong and not own:
+        yield unknowable(version, f"{wrong[0]} differs from the manifests as it did in the parent's summary")
+    elif not wrong:
+        yield proven(version) if differences else unknowable(version, "the summary has no counts")
+
+
+def _differences(snapshot: SnapshotEntry, counts: Totals) -> dict[str, int]:
+    """By how much a summary differs from the counts, where both are known."""
+    differences: dict[str, int] = {}
     for key, count in counts.items():
-        text = summary.get(key)
+        text = snapshot.summary.get(key)
         recorded = whole(text, None) if isinstance(text, str) else None
-        if recorded is None or count is None:
-            continue
-        has_counts = True
-        if recorded != count:
-            yield violated(version, f"{key} differs from the manifests", count, recorded)
-            return
-    yield proven(version) if has_counts else unknowable(version, "the summary has no counts")
+        if recorded is not None and count is not None:
+            differences[key] = recorded - count
+    return differences
 
 
 def appends_delete_nothing(step: Step, _: Story) -> Iterator[Case]:
