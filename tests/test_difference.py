@@ -16,11 +16,12 @@ import lakeview as lv
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN
 from tests.builders.actions import add, metadata, protocol, remove
-from tests.builders.feeds import ids_file, masked, opened, with_vectors
+from tests.builders.feeds import ids_file, masked, with_vectors
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.builders.mapped import field, mapped, stored_field
+from tests.builders.opening import open_delta_table
 from tests.builders.vectors import deleting
 from tests.views.at_once import row_difference
 
@@ -49,7 +50,7 @@ def planned(plan: pl.DataFrame) -> list[tuple[Any, ...]]:
 def test_files_that_both_versions_have_are_not_read(history: DeltaHistory) -> None:
     history.create({"id": "long"}).commit(ids_file(history, "a", 1, 2), ids_file(history, "b", 3))
     history.commit(remove("b"), ids_file(history, "c", 4, 5))
-    table = opened(history)
+    table = open_delta_table(history)
     history.remove("a")  # not so much as opened
     assert change_rows(table.difference(1, 2)) == [("delete", 3), ("insert", 4), ("insert", 5)]
     assert planned(table.difference_plan(1, 2)) == [(1, "delete", "b"), (2, "insert", "c")]
@@ -60,7 +61,7 @@ def test_files_that_both_versions_have_are_not_read(history: DeltaHistory) -> No
 def test_the_rows_of_a_difference_come_by_kind_and_from_fewer_bytes_first(history: DeltaHistory) -> None:
     history.create({"id": "long"}).commit(ids_file(history, "a", *range(999)))
     history.commit(remove("a"), ids_file(history, "b", 4))
-    table = opened(history)
+    table = open_delta_table(history)
     for base, version, first in ((1, 2, "insert"), (2, 1, "delete")):
         sides = table.difference_sides(base, version)
         assert next(kind for kind, _ in sides) == first
@@ -71,7 +72,7 @@ def test_files_of_the_versions_between_may_be_gone(history: DeltaHistory) -> Non
     history.create({"id": "long"}).commit(ids_file(history, "a", 1))
     history.commit(remove("a"), ids_file(history, "b", 1, 2)).commit(remove("b"), ids_file(history, "c", 1, 2, 3))
     history.remove("b")
-    table = opened(history)
+    table = open_delta_table(history)
     with pytest.raises(DataFileMissingError):
         table.changes(2, 3).collect()
     difference = row_difference(table.difference(1, 3))
@@ -83,12 +84,12 @@ def test_a_file_of_the_two_that_is_gone_is_named(history: DeltaHistory) -> None:
     history.create({"id": "long"}).commit(ids_file(history, "a", 1)).commit(remove("a"))
     history.remove("a")
     with pytest.raises(DataFileMissingError, match="data file a is in the log"):
-        opened(history).difference(1, 2).collect()
+        open_delta_table(history).difference(1, 2).collect()
 
 
 def test_either_version_may_come_first(history: DeltaHistory) -> None:
     history.create({"id": "long"}).commit(ids_file(history, "a", 1)).commit(ids_file(history, "b", 2))
-    table = opened(history)
+    table = open_delta_table(history)
     assert change_rows(table.difference(1)) == [("insert", 2)]
     assert change_rows(table.difference(2, 1)) == [("delete", 2)]
     assert planned(table.difference_plan(2, 1)) == [(2, "delete", "b")]
@@ -99,7 +100,7 @@ def test_of_a_file_whose_deletes_differ_only_those_rows_are_read(history: DeltaH
     first, second = deleting(1, 2), deleting(2, 4)
     for old, new in ((None, first), (first, second), (second, None)):
         history.commit(add("f", records=5, **masked(new)), remove("f", **masked(old)))
-    table = opened(history)
+    table = open_delta_table(history)
     assert change_rows(table.difference(1, 2)) == [("delete", 1), ("delete", 2)]
     assert change_rows(table.difference(2, 3)) == [("delete", 4), ("insert", 1)]
     assert change_rows(table.difference(3, 4)) == [("insert", 2), ("insert", 4)]
@@ -113,7 +114,7 @@ def test_columns_are_those_of_the_later_version(history: DeltaHistory) -> None:
     history.commit(
         metadata({"id": "long", "more": "string"}), remove("a"), history.data("b", {"id": [2], "more": ["x"]})
     )
-    table = opened(history)
+    table = open_delta_table(history)
     assert table.difference(1, 2).collect().columns == ["id", "more", "_change_type"]
     assert change_rows(table.difference(1, 2)) == [("delete", 1, None), ("insert", 2, "x")]
     assert change_rows(table.difference(2, 1)) == [("delete", 2, "x"), ("insert", 1, None)]
@@ -129,8 +130,8 @@ def test_a_renamed_column_is_compared_with_itself(history: DeltaHistory) -> None
     history.commit(file)
     _, renamed = mapped("name", field("date", "string", 1), field("number", "long", 2), partition_by=("date",))
     history.commit(renamed).commit(remove("a"))
-    assert change_rows(opened(history).difference(1, 3)) == [("delete", "monday", 1)]
-    assert change_rows(opened(history).difference(1, 2)) == []
+    assert change_rows(open_delta_table(history).difference(1, 3)) == [("delete", "monday", 1)]
+    assert change_rows(open_delta_table(history).difference(1, 2)) == []
 
 
 def test_a_column_that_became_of_another_type_is_told(history: DeltaHistory) -> None:
@@ -140,7 +141,7 @@ def test_a_column_that_became_of_another_type_is_told(history: DeltaHistory) -> 
             InvalidRequestError,
             match=r"versions 0 and 1 of .* cannot be read with one schema: column id was changed from string to long",
         ) as error:
-            opened(history).difference(base, version)
+            open_delta_table(history).difference(base, version)
         assert error.value.fix == "compare versions that are both before or both after that change"
 
 
@@ -149,8 +150,8 @@ def test_what_a_file_was_partitioned_by_its_own_version_says(history: DeltaHisto
     history.commit(history.data("a", {"id": [1]}, partitionValues={"day": "monday"}))
     history.commit(metadata({"id": "long", "day": "string"}), remove("a"))
     history.commit(history.data("b", {"id": [1], "day": ["sunday"]}))
-    assert change_rows(opened(history).difference(1, 3)) == [("delete", 1, "monday"), ("insert", 1, "sunday")]
-    assert change_rows(opened(history).difference(3, 1)) == [("delete", 1, "sunday"), ("insert", 1, "monday")]
+    assert change_rows(open_delta_table(history).difference(1, 3)) == [("delete", 1, "monday"), ("insert", 1, "sunday")]
+    assert change_rows(open_delta_table(history).difference(3, 1)) == [("delete", 1, "sunday"), ("insert", 1, "monday")]
 
 
 def test_files_of_both_versions_are_left_out_before_their_partition_values_are_read(history: DeltaHistory) -> None:
@@ -159,7 +160,7 @@ def test_files_of_both_versions_are_left_out_before_their_partition_values_are_r
         add("broken", partitionValues={"day": "no day"}), add("moved", partitionValues={"day": "2026-01-01"})
     )
     history.commit(remove("moved"), add("moved", partitionValues={"day": "2026-01-02"}), add("c", partitionValues={}))
-    table = opened(history)
+    table = open_delta_table(history)
     assert planned(table.difference_plan(1, 2)) == [(1, "delete", "moved"), (2, "insert", "moved"), (2, "insert", "c")]
     with pytest.raises(CorruptTableError, match="partition value 'no day' of column day is no date"):
         table.difference_plan(0, 2)
@@ -168,7 +169,7 @@ def test_files_of_both_versions_are_left_out_before_their_partition_values_are_r
 def test_a_version_that_is_not_there_is_told(history: DeltaHistory) -> None:
     history.create({"id": "long"})
     with pytest.raises(VersionNotFoundError):
-        opened(history).difference(0, 7)
+        open_delta_table(history).difference(0, 7)
 
 
 # -- any two versions, against reading both whole
@@ -194,7 +195,7 @@ def test_any_two_versions_differ_as_their_rows_do(tmp_path_factory: pytest.TempP
             wrote = [ids_file(history, f"n{number}", *range(5))] if kind == "copy" else []
             live |= {f"n{number}": None} if wrote else {}
             history.commit(remove(name, **masked(old)), *wrote)
-    table = opened(history)
+    table = open_delta_table(history)
     rows_of = [Counter(table.scan(v).collect()["id"].to_list()) for v in range(table.latest_version + 1)]
     for base in range(1, len(rows_of)):
         for version in range(1, len(rows_of)):
@@ -273,6 +274,6 @@ def test_branches_are_compared_though_neither_comes_before_the_other(tmp_path: P
 
 def test_filters_and_chosen_columns_hold(history: DeltaHistory) -> None:
     history.create({"id": "long"}).commit(ids_file(history, "a", 1, 2, 3))
-    rows = opened(history).difference(0, 1)
+    rows = open_delta_table(history).difference(0, 1)
     assert rows.filter(pl.col("id") > 1).select("id").collect()["id"].to_list() == [2, 3]
     assert rows.select(pl.len()).collect().item() == 3

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import lakeview as lv
-from lakeview.delta.table import DeltaTable
 from lakeview.model.frames import CHANGES
 from tests.builders.actions import Action, add, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 from tests.builders.vectors import Descriptor
 
 FED = {"delta.enableChangeDataFeed": "true"}
 Change = tuple[Any, ...]
-
-
-def opened(history: DeltaHistory) -> DeltaTable:
-    """The table of a history."""
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
-    return table
 
 
 def feed(history: DeltaHistory, columns: dict[str, Any] | None = None, **more: Any) -> DeltaHistory:
@@ -29,7 +21,7 @@ def feed(history: DeltaHistory, columns: dict[str, Any] | None = None, **more: A
 
 def changes(history: DeltaHistory, start: int, end: int | None = None) -> list[Change]:
     """(kind, version, the table's columns...), sorted."""
-    rows = opened(history).changes(start, end).drop("_commit_timestamp").collect()
+    rows = open_delta_table(history).changes(start, end).drop("_commit_timestamp").collect()
     own = [c for c in rows.columns if c not in CHANGES]
     return sorted(rows.select("_change_type", "_commit_version", *own).rows(), key=repr)
 

@@ -13,8 +13,9 @@ import pytest
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.frames import CHANGES_PLAN
 from tests.builders.actions import Action, add, cdc, metadata, protocol, remove
-from tests.builders.feeds import FED, changes, feed, ids_file, move, of_ids, opened, with_vectors
+from tests.builders.feeds import FED, changes, feed, ids_file, move, of_ids, with_vectors
 from tests.builders.history import START, STEP, DeltaHistory
+from tests.builders.opening import open_delta_table
 from tests.builders.vectors import deleting
 
 # -- partitions
@@ -42,7 +43,7 @@ def test_a_remove_that_does_not_say_its_partition_has_that_of_its_add(history: D
     assert changes(history, 2) == [("delete", 2, 1, "x"), ("delete", 4, 2, "y"), ("insert", 3, 2, "y")]
     history.commit(remove("unknown"))
     with pytest.raises(CorruptTableError, match="does not say in which partition it lay") as caught:
-        opened(history).changes(5)
+        open_delta_table(history).changes(5)
     assert caught.value.kind == "missing-partition-values"
 
 
@@ -55,8 +56,8 @@ def test_files_from_before_another_partitioning_hold_the_column_themselves(histo
     expected = [("delete", 2, 1, "x"), ("delete", 3, 1, "x"), *(("insert", v, 1, "x") for v in (1, 2, 3))]
     assert changes(history, 1) == expected
     assert changes(history, 3) == [("delete", 3, 1, "x"), ("insert", 3, 1, "x")]
-    assert opened(history).changes(1).filter(pl.col("day") == "x").collect().height == 5
-    assert opened(history).changes(1).filter(pl.col("day").is_null()).collect().height == 0
+    assert open_delta_table(history).changes(1).filter(pl.col("day") == "x").collect().height == 5
+    assert open_delta_table(history).changes(1).filter(pl.col("day").is_null()).collect().height == 0
 
 
 def test_filters_spare_files_by_version_time_kind_and_partition(history: DeltaHistory) -> None:
@@ -65,7 +66,7 @@ def test_filters_spare_files_by_version_time_kind_and_partition(history: DeltaHi
         day = {"day": "x" if version % 2 else "y"}
         history.commit(ids_file(history, f"f{version}", version, partition=day))
     history.commit(remove("f1", partitionValues={"day": "x"}))
-    table = opened(history)
+    table = open_delta_table(history)
     scan = table.changes(0)
 
     def read(where: pl.Expr) -> tuple[list[int], int]:
@@ -94,7 +95,7 @@ def test_the_plan_tells_what_reading_costs(history: DeltaHistory) -> None:
     change_file = cdc(history.data("_change_data/c", {"id": [5], "_change_type": ["insert"]}))
     history.commit(ids_file(history, "g", 5), change_file)
     history.remove("f")  # the plan reads no data file
-    plan = opened(history).changes_plan(1)
+    plan = open_delta_table(history).changes_plan(1)
     size = change_file["cdc"]["size"]
     assert plan.schema == CHANGES_PLAN
     assert plan.drop("size").rows() == [
@@ -106,7 +107,7 @@ def test_the_plan_tells_what_reading_costs(history: DeltaHistory) -> None:
 
 def test_a_file_of_which_no_row_changed_is_not_opened(history: DeltaHistory) -> None:
     with_vectors(history).commit(*move(None, deleting(1))).commit(*move(deleting(1), deleting(1, 2)))
-    table = opened(history)
+    table = open_delta_table(history)
     before = table.storage.requests["open"]
     assert table.changes(3).collect()["id"].to_list() == [2]
     assert table.storage.requests["open"] - before == 1
@@ -130,7 +131,7 @@ def test_whether_changes_are_recorded_or_derived(
     history: DeltaHistory, first: Action, properties: dict[str, str | None], source: str
 ) -> None:
     history.commit(first, metadata({"id": "long"}, properties=properties)).commit(ids_file(history, "a", 1))
-    assert opened(history).changes_plan(0)["source"].to_list() == [source]
+    assert open_delta_table(history).changes_plan(0)["source"].to_list() == [source]
     assert changes(history, 0) == of_ids("insert", 1, 1)
 
 
@@ -138,7 +139,7 @@ def test_a_feed_that_begins_and_ends_within_the_range(history: DeltaHistory) -> 
     off, on = metadata({"id": "long"}), metadata({"id": "long"}, properties=dict(FED))
     history.commit(protocol(1, 4), off, ids_file(history, "a", 1)).commit(ids_file(history, "b", 2))
     history.commit(on).commit(remove("a")).commit(off, remove("b"))
-    plan = opened(history).changes_plan(0)
+    plan = open_delta_table(history).changes_plan(0)
     assert dict(plan.select("version", "source").iter_rows()) == {0: "derived", 1: "derived", 3: "feed", 4: "derived"}
     assert [row[:2] for row in changes(history, 0)] == [("delete", 3), ("delete", 4), ("insert", 0), ("insert", 1)]
 

@@ -12,9 +12,10 @@ from lakeview.model.errors import CorruptTableError, InvalidRequestError, Versio
 from lakeview.model.frames import CHANGES
 from tests.builders.actions import metadata, remove
 from tests.builders.actions import struct as struct_of
-from tests.builders.feeds import changes, feed, ids_file, opened
+from tests.builders.feeds import changes, feed, ids_file
 from tests.builders.history import START, STEP, DeltaHistory
 from tests.builders.mapped import field, mapped
+from tests.builders.opening import open_delta_table
 
 
 def write_versions(history: DeltaHistory, last: int) -> DeltaHistory:
@@ -45,7 +46,7 @@ def write_versions(history: DeltaHistory, last: int) -> DeltaHistory:
 def test_a_range_of_versions_or_moments(
     history: DeltaHistory, start: int | datetime, end: int | datetime | None, ids: list[int]
 ) -> None:
-    table = opened(write_versions(history, 4))
+    table = open_delta_table(write_versions(history, 4))
     rows = table.changes(start, end).collect()
     assert sorted(rows["id"]) == ids
     assert rows.columns == ["id", *CHANGES.names()]
@@ -53,7 +54,7 @@ def test_a_range_of_versions_or_moments(
 
 
 def test_the_range_is_pinned_when_it_is_asked_for(history: DeltaHistory) -> None:
-    table = opened(write_versions(history, 1))
+    table = open_delta_table(write_versions(history, 1))
     scan = table.changes(0)
     history.commit(ids_file(history, "f2", 2))
     assert table.refresh()
@@ -82,7 +83,7 @@ def test_the_range_is_pinned_when_it_is_asked_for(history: DeltaHistory) -> None
 def test_a_range_that_cannot_be_meant(
     history: DeltaHistory, start: Any, end: Any, error: type[Exception], why: str
 ) -> None:
-    table = opened(write_versions(history, 4))
+    table = open_delta_table(write_versions(history, 4))
     for ask in (table.changes, table.changes_plan):
         with pytest.raises(error, match=why.replace("(", r"\(")):
             ask(start, end)
@@ -93,7 +94,7 @@ def test_a_range_that_cannot_be_meant(
 
 def test_commits_that_were_cleaned_up_are_named(history: DeltaHistory) -> None:
     write_versions(history, 5).checkpoint(3).without(0, 1, 2)
-    table = opened(history)
+    table = open_delta_table(history)
     with pytest.raises(VersionNotFoundError, match="no longer has 2 commits from 1 to 2") as caught:
         table.changes(1)
     assert caught.value.fix == "ask for changes from version 3 on"
@@ -106,7 +107,7 @@ def test_gaps_are_found_by_what_is_there(history: DeltaHistory) -> None:
     write_versions(history, 2).checkpoint(2)
     history.checkpoint(10**18 - 1, actions=history.reconciled(2))
     history.commit(ids_file(history, "far", 9), version=10**18)
-    table = opened(history)
+    table = open_delta_table(history)
     with pytest.raises(VersionNotFoundError, match="no longer has 999,999,999,999,999,997 commits from 3 to 9999999"):
         table.changes(1)
     assert table.changes(10**18).collect()["id"].to_list() == [9]
@@ -116,14 +117,14 @@ def test_gaps_are_found_by_what_is_there(history: DeltaHistory) -> None:
 def test_a_log_of_a_checkpoint_alone_tells_no_changes(history: DeltaHistory) -> None:
     write_versions(history, 2).checkpoint(2).without(0, 1, 2)
     with pytest.raises(VersionNotFoundError, match="no longer has commit 2") as caught:
-        opened(history).changes(2)
+        open_delta_table(history).changes(2)
     assert caught.value.fix == "compare two versions by their rows"
 
 
 def test_a_corrupt_commit_costs_the_ranges_it_lies_in(history: DeltaHistory) -> None:
     write_versions(history, 1).raw_commit(b'{"add":').checkpoint(2, actions=history.reconciled(1))
     history.commit(ids_file(history, "f3", 3))
-    table = opened(history)
+    table = open_delta_table(history)
     with pytest.raises(CorruptTableError, match=r"commit 00000000000000000002\.json cannot be read"):
         table.changes(1)
     assert table.changes(3).collect()["id"].to_list() == [3]
@@ -143,7 +144,7 @@ def test_types_widened_within_the_range_are_the_wider_ones(history: DeltaHistory
     feed(history, {"id": "integer"})
     history.commit(history.data("a", pl.DataFrame({"id": [1]}, schema={"id": pl.Int32}).to_arrow()))
     history.commit(metadata({"id": "long"}), ids_file(history, "b", 2**40))
-    rows = opened(history).changes(0).collect()
+    rows = open_delta_table(history).changes(0).collect()
     assert rows.schema["id"] == pl.Int64
     assert sorted(rows["id"]) == [1, 2**40]
 
@@ -197,7 +198,7 @@ def test_a_schema_change_that_old_rows_cannot_follow_cuts_the_range(
 ) -> None:
     protocol = mapped("name", field("a", "long", 1))[0]
     history.commit(protocol, before).commit(before).commit(after).commit(after)
-    table = opened(history)
+    table = open_delta_table(history)
     with pytest.raises(InvalidRequestError, match=f"cannot be read with one schema: in version 2 {why}") as caught:
         table.changes(0)
     assert caught.value.kind == "incompatible-schema-change"
@@ -208,7 +209,7 @@ def test_a_schema_change_that_old_rows_cannot_follow_cuts_the_range(
 def test_a_column_that_came_and_went_within_the_range_cuts_it_as_well(history: DeltaHistory) -> None:
     feed(history).commit(metadata({"id": "long", "t": "string"})).commit(metadata({"id": "long"}))
     with pytest.raises(InvalidRequestError, match="in version 2 column t was dropped"):
-        opened(history).changes(0)
+        open_delta_table(history).changes(0)
 
 
 def test_rows_removed_with_the_schema_they_had_are_not_read_as_nulls(history: DeltaHistory) -> None:
@@ -216,7 +217,7 @@ def test_rows_removed_with_the_schema_they_had_are_not_read_as_nulls(history: De
     history.commit(metadata({"id": "string"}), remove("a"), history.data("b", {"id": ["one"]}))
     history.commit(history.data("c", {"id": ["two"]}))
     with pytest.raises(InvalidRequestError, match="in version 2 column id was changed from long to string") as caught:
-        opened(history).changes(2)
+        open_delta_table(history).changes(2)
     assert caught.value.fix == "ask for changes up to version 1, and then from 3 on"
     assert changes(history, 0, 1) == [("insert", 1, 1, "x")]
     assert changes(history, 3) == [("insert", 3, "two")]
@@ -227,11 +228,11 @@ def test_rows_removed_with_other_columns_have_those_that_are_left(history: Delta
     history.commit(metadata({"id": "long", "u": "string"}), remove("a"))
     assert changes(history, 2) == [("delete", 2, 1, None)]
     with pytest.raises(InvalidRequestError, match="in version 2 column t was dropped"):
-        opened(history).changes(1)
+        open_delta_table(history).changes(1)
 
 
 def test_times_of_many_commits_are_those_of_history(history: DeltaHistory) -> None:
-    table = opened(write_versions(history, 40))
+    table = open_delta_table(write_versions(history, 40))
     times = dict(table.history().select("version", "timestamp").iter_rows())
     expected = table.changes(7, 33).select("_commit_version", "_commit_timestamp").collect()
     assert dict(expected.iter_rows()) == {v: times[v] for v in range(7, 34)}

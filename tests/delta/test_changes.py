@@ -19,9 +19,10 @@ from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.frames import CHANGES
 from lakeview.rows.parquet import read_task
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove
-from tests.builders.feeds import FED, changes, feed, ids_file, masked, move, of_ids, opened, with_vectors
+from tests.builders.feeds import FED, changes, feed, ids_file, masked, move, of_ids, with_vectors
 from tests.builders.history import START, STEP, DeltaHistory
 from tests.builders.mapped import field, mapped, stored_field
+from tests.builders.opening import open_delta_table
 from tests.builders.vectors import deleting
 
 # -- which files tell
@@ -49,7 +50,7 @@ def test_a_data_file_may_be_a_change_file_as_well(history: DeltaHistory) -> None
     rows = history.data("a", {"id": [1, 2], "_change_type": ["insert", "insert"]})
     feed(history).commit(rows, cdc(rows))
     assert changes(history, 0) == of_ids("insert", 1, 1, 2)
-    assert opened(history).scan().collect().columns == ["id"]
+    assert open_delta_table(history).scan().collect().columns == ["id"]
 
 
 def test_rows_that_were_only_moved_are_no_changes(history: DeltaHistory) -> None:
@@ -58,7 +59,7 @@ def test_rows_that_were_only_moved_are_no_changes(history: DeltaHistory) -> None
         remove("a", data_change=False), remove("b", data_change=False), ids_file(history, "c", 1, 2, data_change=False)
     )
     assert changes(history, 3) == []
-    assert opened(history).changes_plan(3).height == 0
+    assert open_delta_table(history).changes_plan(3).height == 0
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_of_a_file_that_comes_or_goes_the_rows_that_live(history: DeltaHistory) 
 
 def test_files_of_changes_can_be_read_by_another_process(history: DeltaHistory) -> None:
     with_vectors(history).commit(*move(None, deleting(1))).commit(*move(deleting(1), deleting(1, 2, 3)))
-    table = opened(history)
+    table = open_delta_table(history)
     scan = change_scan(table.log, table.state, 1, 3)
     tasks = pickle.loads(pickle.dumps(list(scan.tasks(None))))
     changes = [(row["_change_type"], row["id"]) for task in tasks for b in read_task(task) for row in b.to_pylist()]
@@ -130,8 +131,8 @@ def test_files_of_changes_can_be_read_by_another_process(history: DeltaHistory) 
 def test_the_time_is_the_one_that_time_travel_uses(history: DeltaHistory) -> None:
     feed(history).commit(ids_file(history, "a", 1)).commit(ids_file(history, "b", 2))
     history.dated(2, START)  # before the first: monotonised
-    rows = opened(history).changes(0).sort("id").collect()
-    times = dict(opened(history).history().select("version", "timestamp").iter_rows())
+    rows = open_delta_table(history).changes(0).sort("id").collect()
+    times = dict(open_delta_table(history).history().select("version", "timestamp").iter_rows())
     assert rows["_commit_timestamp"].dtype == pl.Datetime("us", "UTC")
     assert rows["_commit_timestamp"].to_list() == [times[1], times[2]]
     assert times[1] == START + STEP
@@ -146,7 +147,7 @@ def test_times_that_commits_carry_inside(history: DeltaHistory) -> None:
         commit_info = info(inCommitTimestamp=int(at.timestamp() * 1000))
         file = ids_file(history, f"f{version}", version)
         history.commit(commit_info, *([] if version else [first, metadata({"id": "long"}, properties=dict(own))]), file)
-    rows = opened(history).changes(1).sort("id").collect()
+    rows = open_delta_table(history).changes(1).sort("id").collect()
     assert rows["_commit_timestamp"].to_list() == expected[1:]
 
 
@@ -157,7 +158,7 @@ def test_times_that_a_copy_flattened_are_the_writers(history: DeltaHistory) -> N
         first = [protocol(1, 4), metadata({"id": "long"}, properties=dict(FED))]
         actions = [ids_file(history, f"f{version}", version)] if version else first
         history.commit(commit_info, *actions, version=version).dated(version, START + timedelta(milliseconds=version))
-    rows = opened(history).changes(1).sort("id").collect()
+    rows = open_delta_table(history).changes(1).sort("id").collect()
     assert rows["_commit_timestamp"].to_list() == [START + timedelta(days=30), START + timedelta(days=60)]
 
 
@@ -165,7 +166,7 @@ def test_columns_of_the_table_that_bear_such_names_are_suffixed(history: DeltaHi
     columns = {"_change_type": "string", "_change_type_": "long", "_commit_version": "long"}
     history.create(columns)
     history.commit(history.data("f", {"_change_type": ["mine"], "_change_type_": [1], "_commit_version": [2]}))
-    change_rows = opened(history).changes(0).collect()
+    change_rows = open_delta_table(history).changes(0).collect()
     assert change_rows.columns == ["_change_type__", "_change_type_", "_commit_version_", *CHANGES.names()]
     assert change_rows.row(0)[:5] == ("mine", 1, 2, "insert", 1)
 
@@ -190,18 +191,18 @@ def test_columns_are_mapped_in_change_files_as_well(history: DeltaHistory, mode:
 def test_a_vacuumed_file_is_named_with_its_version(history: DeltaHistory) -> None:
     feed(history).commit(ids_file(history, "a", 1)).commit(remove("a")).commit(ids_file(history, "b", 2)).remove("a")
     with pytest.raises(DataFileMissingError, match="the changes of version 1 need a, which is not in the store") as one:
-        opened(history).changes(0).collect()
+        open_delta_table(history).changes(0).collect()
     assert one.value.place == "a"
     with pytest.raises(DataFileMissingError, match="the changes of version 2 need a"):
-        opened(history).changes(2).collect()
+        open_delta_table(history).changes(2).collect()
     assert changes(history, 3) == of_ids("insert", 3, 2)
 
 
 def test_a_broken_cdc_action_costs_the_changes_and_nothing_else(history: DeltaHistory) -> None:
     feed(history).commit(ids_file(history, "a", 1), {"cdc": {"size": 1}})
-    assert opened(history).scan().collect().height == 1
+    assert open_delta_table(history).scan().collect().height == 1
     with pytest.raises(CorruptTableError, match="has a cdc action that cannot be read") as caught:
-        opened(history).changes(0)
+        open_delta_table(history).changes(0)
     assert caught.value.place == "00000000000000000001.json"
 
 
@@ -209,7 +210,7 @@ def test_a_broken_cdc_action_costs_the_changes_and_nothing_else(history: DeltaHi
 def test_change_files_that_do_not_say_the_kind_are_corrupt(history: DeltaHistory, more: dict[str, list[str]]) -> None:
     feed(history).commit(cdc(history.data("c", {"id": [1], **more})))
     with pytest.raises(CorruptTableError, match="c of version 1 has rows without _change_type"):
-        opened(history).changes(0).collect()
+        open_delta_table(history).changes(0).collect()
 
 
 # -- the law of changes
@@ -241,7 +242,7 @@ def test_rows_and_their_changes_give_the_next_rows(
             actions.append(ids_file(history, f"g{version}", *range(version * 10, version * 10 + 5)))
             live[f"g{version}"] = None
         history.commit(*actions)
-    table = opened(history)
+    table = open_delta_table(history)
     start, end = sorted(data.draw(st.tuples(st.integers(1, history.version), st.integers(1, history.version))))
     rows = Counter(table.scan(start - 1).collect()["id"])
     for kind, row in table.changes(start, end).select("_change_type", "id").collect().iter_rows():

@@ -11,8 +11,7 @@ import polars_deltalake
 import pyarrow as pa
 import pytest
 
-import lakeview as lv
-from lakeview.delta.table import DeltaTable
+from tests.builders.opening import open_delta_table
 
 
 @pytest.fixture(params=[pytest.param([], id="unpartitioned"), pytest.param(["day"], id="partitioned")])
@@ -46,8 +45,7 @@ def rows_of(frame: pl.DataFrame) -> list[str]:
 
 
 def ours(address: str, start: int, end: int | None = None) -> pl.DataFrame:
-    table = lv.open_table(address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(address)
     return table.changes(start, end).collect()
 
 

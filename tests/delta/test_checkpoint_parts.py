@@ -16,7 +16,8 @@ from lakeview.delta.write.checkpoint.file_rows import shape_of
 from lakeview.delta.write.checkpoint.files import CheckpointPlan, plan_checkpoint
 from lakeview.delta.write.checkpoint.parts import PackedActions, PartFile, finish_parts, part_work
 from lakeview.model.errors import LakeviewError
-from tests.delta.test_checkpoint_writing import opened, state, whole_history, without_commits
+from tests.builders.opening import open_delta_table
+from tests.delta.test_checkpoint_writing import state, whole_history, without_commits
 from tests.golden.conformance import GoldenTable, delta_tables
 
 TABLES = [t for t in delta_tables() if list(Path(t.path).glob("_delta_log/*.checkpoint*"))]
@@ -67,20 +68,20 @@ KINDS: dict[str, tuple[dict[str, str], int | None]] = {
 def test_parts_are_the_bytes_of_one_process(tmp_path: Path, kind: str) -> None:
     changed_table(tmp_path / "ours", *KINDS[kind])
     shutil.copytree(tmp_path / "ours", tmp_path / "theirs")
-    table, version = opened(tmp_path / "ours"), opened(tmp_path / "theirs").checkpoint(parts=4)
+    table, version = open_delta_table(tmp_path / "ours"), open_delta_table(tmp_path / "theirs").checkpoint(parts=4)
     plan, parts = written_parts(table, 4)
     finish_parts(table, plan, parts)
     for name in (*plan.names, "_last_checkpoint"):
         ours, theirs = (tmp_path / which / "_delta_log" / name for which in ("ours", "theirs"))
         assert ours.read_bytes() == theirs.read_bytes(), name
-    again = opened(tmp_path / "ours")
+    again = open_delta_table(tmp_path / "ours")
     assert plan_checkpoint(again, again.state(version), most_parts=4).is_present
 
 
 def test_every_field_is_in_a_part(tmp_path: Path) -> None:
     whole_history(tmp_path)
     replayed = state(tmp_path)
-    table = opened(tmp_path)
+    table = open_delta_table(tmp_path)
     finish_parts(table, *written_parts(table, 2))
     without_commits(tmp_path, 1)
     assert state(tmp_path) == replayed
@@ -112,16 +113,15 @@ def test_until_the_end_there_is_no_checkpoint(tmp_path: Path, properties: dict[s
 def test_parts_of_other_writers_tables_are_those_of_one_process(golden: GoldenTable, tmp_path: Path) -> None:
     ours, theirs = (shutil.copytree(golden.path, tmp_path / name) for name in ("ours", "theirs"))
     try:
-        table = lv.open_table(str(ours))
-        assert isinstance(table, DeltaTable)
-        version = opened(theirs).checkpoint()
+        table = open_delta_table(str(ours))
+        version = open_delta_table(theirs).checkpoint()
     except LakeviewError:
         return  # the same call reports what cannot be read
     plan, parts = written_parts(table, 3)
     if plan.is_present:
         return
     finish_parts(table, plan, parts)
-    state, expected = (DeltaTable(opened(folder).storage).state(version) for folder in (ours, theirs))
+    state, expected = (DeltaTable(open_delta_table(folder).storage).state(version) for folder in (ours, theirs))
     of_adds = ["size", "modified", "partition_values", "stats", "tags", "vector"]
     for side, columns in (("adds", of_adds), ("removes", ["size", "modified", "partition_values", "vector"])):
         rows = [getattr(of, side)(columns).select("path", *columns) for of in (state, expected)]

@@ -27,6 +27,7 @@ from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import Action, add, metadata, protocol, remove, txn
 from tests.builders.history import START, STEP, DeltaHistory, log_name
+from tests.builders.opening import open_delta_table
 from tests.builders.vectors import relative
 from tests.differential.oracles import ORACLES
 from tests.doctor.diagnosis import TROUBLE
@@ -37,15 +38,9 @@ STRUCTS: dict[str, str | None] = {"delta.checkpoint.writeStatsAsStruct": "true"}
 STRUCTS_ONLY = {**STRUCTS, "delta.checkpoint.writeStatsAsJson": "false"}
 
 
-def opened(address: object) -> DeltaTable:
-    table = lv.open_table(str(address))
-    assert isinstance(table, DeltaTable)
-    return table
-
-
-def state(address: object, *, documents: bool = True) -> dict[str, Any]:
+def state(address: str | Path, *, documents: bool = True) -> dict[str, Any]:
     """All that a table is at its latest version; without `documents`, statistics as values alone."""
-    table = opened(address)
+    table = open_delta_table(address)
     replay, snapshot = table.state(), table.snapshot()
     columns = ["size", "modified", "partition_values", "tags", "base_row_id", "default_row_commit_version", "vector",
                "clustering_provider", *(["stats"] if documents else [])]  # fmt: skip
@@ -107,7 +102,7 @@ def whole_history(address: Path) -> DeltaHistory:
 def test_every_field_of_every_action_is_in_the_checkpoint(tmp_path: Path) -> None:
     whole_history(tmp_path)
     replayed = state(tmp_path)
-    assert write_checkpoint(opened(tmp_path)) == 1
+    assert write_checkpoint(open_delta_table(tmp_path)) == 1
     (whole,) = [row for row in checkpoint_rows(tmp_path, 1, "add") if row["path"].startswith("p=1")]
     assert whole == {**WHOLE_ADD["add"], "dataChange": False}
     (tombstone,) = checkpoint_rows(tmp_path, 1, "remove")
@@ -122,7 +117,7 @@ def test_every_field_of_every_action_is_in_the_checkpoint(tmp_path: Path) -> Non
 
 def test_a_protocol_without_features_has_none_in_the_checkpoint(tmp_path: Path) -> None:
     DeltaHistory(tmp_path).create()
-    write_checkpoint(opened(tmp_path))
+    write_checkpoint(open_delta_table(tmp_path))
     (protocol_action,) = checkpoint_rows(tmp_path, 0, "protocol")
     assert protocol_action == {
         "minReaderVersion": 1,
@@ -137,7 +132,7 @@ def test_transactions_expire_where_the_table_says_so(tmp_path: Path, age: int, r
     at = int((START + STEP).timestamp() * 1000)
     history = DeltaHistory(tmp_path).create(properties={"delta.setTransactionRetentionDuration": "interval 7 days"})
     history.commit(txn("old", 1, at - age * 86_400_000), txn("new", 1, at), txn("undated", 1))
-    write_checkpoint(opened(tmp_path))
+    write_checkpoint(open_delta_table(tmp_path))
     assert sorted(row["appId"] for row in checkpoint_rows(tmp_path, 1, "txn")) == remaining
 
 
@@ -169,7 +164,7 @@ def test_statistics_as_structs_have_the_types_of_the_columns(tmp_path: Path) -> 
     history = DeltaHistory(tmp_path).create({**TYPES, "p": "date"}, partition_by=("p",), properties=STRUCTS)
     history.commit(add("f", stats=DOCUMENT, partition={"p": "2026-03-01"}), add("g", partition={"p": None}))
     replayed = state(tmp_path)
-    write_checkpoint(opened(tmp_path))
+    write_checkpoint(open_delta_table(tmp_path))
     one, other = checkpoint_rows(tmp_path, 1, "add")
     parsed = one["stats_parsed"]
     assert one["stats"] == DOCUMENT
@@ -185,7 +180,7 @@ def test_statistics_as_structs_have_the_types_of_the_columns(tmp_path: Path) -> 
 def test_statistics_survive_checkpoints_without_documents_and_become_documents_again(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path).create(TYPES, properties=STRUCTS_ONLY).commit(add("f", stats=DOCUMENT))
     replayed = state(tmp_path, documents=False)
-    write_checkpoint(opened(tmp_path))
+    write_checkpoint(open_delta_table(tmp_path))
     assert "stats" not in checkpoint_rows(tmp_path, 1, "add")[0]
     without_commits(tmp_path, 1)
     state_after = state(tmp_path, documents=False)
@@ -194,7 +189,7 @@ def test_statistics_survive_checkpoints_without_documents_and_become_documents_a
         k: v for k, v in replayed.items() if k != "statistics"
     }
     history.commit(metadata(TYPES), version=2)
-    write_checkpoint(opened(tmp_path))
+    write_checkpoint(open_delta_table(tmp_path))
     (again,) = checkpoint_rows(tmp_path, 2, "add")
     recorded = json.loads(DOCUMENT)
     assert json.loads(again["stats"]) == recorded
@@ -222,7 +217,7 @@ def test_structs_name_columns_physically_and_hold_the_indexed_ones(tmp_path: Pat
     )  # fmt: skip
     low = {"col-1": 1, "col-2": {"col-3": 2, "col-4": 3}, "col-6": 4}
     history.commit(add("f", partition={"col-5": "7"}, stats={"numRecords": 1, "minValues": low, "maxValues": low}))
-    write_checkpoint(opened(tmp_path))
+    write_checkpoint(open_delta_table(tmp_path))
     (add_file,) = checkpoint_rows(tmp_path, 1, "add")
     assert add_file["stats_parsed"]["minValues"] == {"col-2": {"col-3": 2}, "col-6": 4}
     assert add_file["partitionValues_parsed"] == {"col-5": 7}
@@ -267,8 +262,8 @@ def test_a_checkpoint_is_the_same_bytes_whatever_the_log_was_replayed_from(tmp_p
     contents = set()
     for base in (None, 2, 5):
         if base is not None:
-            write_checkpoint(opened(tmp_path), base)
-        write_checkpoint(opened(tmp_path), 7)
+            write_checkpoint(open_delta_table(tmp_path), base)
+        write_checkpoint(open_delta_table(tmp_path), 7)
         contents.add(file.read_bytes())
         file.unlink()
     assert len(contents) == 1
@@ -281,12 +276,12 @@ def test_few_actions_that_are_read_at_once_give_the_bytes_of_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, structs: str
 ) -> None:
     busy_history(tmp_path, properties={"delta.checkpoint.writeStatsAsStruct": structs})
-    write_checkpoint(opened(tmp_path), 5)
+    write_checkpoint(open_delta_table(tmp_path), 5)
     file = tmp_path / log_name(7, "checkpoint.parquet")
     contents = []
     for most in (32_768, 0):
         monkeypatch.setattr("lakeview.delta.write.checkpoint.sorted_actions.GROUP_ROWS", most)
-        write_checkpoint(opened(tmp_path), 7)
+        write_checkpoint(open_delta_table(tmp_path), 7)
         contents.append(file.read_bytes())
         file.unlink()
     assert contents[0] == contents[1]
@@ -296,7 +291,7 @@ def test_few_actions_that_are_read_at_once_give_the_bytes_of_many(
 def test_a_checkpoint_in_parts_repeats_itself_and_equals_the_replay(tmp_path: Path) -> None:
     busy_history(tmp_path)
     replayed = state(tmp_path)
-    write_checkpoint(opened(tmp_path), 7, parts=3)
+    write_checkpoint(open_delta_table(tmp_path), 7, parts=3)
     files = sorted((tmp_path / "_delta_log").glob("*.checkpoint.*.parquet"))
     assert [f.name for f in files] == [f"{7:020d}.checkpoint.{k:010d}.{3:010d}.parquet" for k in (1, 2, 3)]
     first = [f.read_bytes() for f in files]
@@ -306,7 +301,7 @@ def test_a_checkpoint_in_parts_repeats_itself_and_equals_the_replay(tmp_path: Pa
     assert (hint["parts"], hint["size"], hint["sizeInBytes"]) == (3, sum(rows), sum(map(len, first)))
     files[1].unlink()
     files[2].write_bytes(b"another writer's")
-    write_checkpoint(opened(tmp_path), 7, parts=3)
+    write_checkpoint(open_delta_table(tmp_path), 7, parts=3)
     assert [f.read_bytes() for f in files] == first
     without_commits(tmp_path, 7)
     assert state(tmp_path) == replayed
@@ -317,7 +312,7 @@ def test_a_whole_checkpoint_of_another_writer_stays(tmp_path: Path, parts: int |
     busy_history(tmp_path).checkpoint(4, parts=parts)
     files = sorted((tmp_path / "_delta_log").glob("*.parquet"))
     theirs = [f.read_bytes() for f in files]
-    write_checkpoint(opened(tmp_path), 4, parts=parts)
+    write_checkpoint(open_delta_table(tmp_path), 4, parts=parts)
     assert [f.read_bytes() for f in files] == theirs, "readers may be at it"
 
 
@@ -333,7 +328,7 @@ def test_a_version_has_one_checkpoint_that_the_kernel_reads(
 ) -> None:
     busy_history(tmp_path)
     for parts in requested:
-        write_checkpoint(opened(tmp_path), 4, parts=parts)
+        write_checkpoint(open_delta_table(tmp_path), 4, parts=parts)
     names_found = sorted(path.name for path in (tmp_path / "_delta_log").glob("*.checkpoint.*"))
     assert names_found == [f"{4:020d}.{name}" for name in names]
 
@@ -342,7 +337,7 @@ def test_a_version_has_one_checkpoint_that_the_kernel_reads(
 def test_a_number_of_parts_that_cannot_be_is_refused(tmp_path: Path, parts: int) -> None:
     DeltaHistory(tmp_path).create()
     with pytest.raises(InvalidRequestError, match="cannot be in") as caught:
-        write_checkpoint(opened(tmp_path), parts=parts)
+        write_checkpoint(open_delta_table(tmp_path), parts=parts)
     assert (caught.value.kind, caught.value.fix) == ("checkpoint-parts", "ask for 1 to 10,000")
 
 
@@ -350,7 +345,7 @@ def test_a_number_of_parts_that_cannot_be_is_refused(tmp_path: Path, parts: int)
 def test_a_checkpoint_that_would_lose_what_a_feature_records_is_not_written(tmp_path: Path, action: Action) -> None:
     DeltaHistory(tmp_path).commit(action, metadata({"id": "long"}))
     with pytest.raises(UnsupportedTableError, match="Delta writer"):
-        write_checkpoint(opened(tmp_path))
+        write_checkpoint(open_delta_table(tmp_path))
     assert not list((tmp_path / "_delta_log").glob("*checkpoint*"))
 
 
@@ -361,7 +356,7 @@ V2: dict[str, Any] = {"properties": {"delta.checkpointPolicy": "v2"}, "features"
 def test_a_v2_checkpoint_has_sidecars_and_equals_the_replay(tmp_path: Path) -> None:
     busy_history(tmp_path, **V2)
     replayed = state(tmp_path)
-    write_checkpoint(opened(tmp_path))
+    write_checkpoint(open_delta_table(tmp_path))
     (top,) = (tmp_path / "_delta_log").glob("*.checkpoint.*.parquet")
     assert uuid.UUID(top.name.split(".")[2]).version == 4
     rows = pq.read_table(top).to_pylist()
@@ -380,17 +375,17 @@ def test_a_v2_checkpoint_has_sidecars_and_equals_the_replay(tmp_path: Path) -> N
 def test_a_table_with_the_v2_feature_has_no_checkpoint_in_parts(tmp_path: Path) -> None:
     busy_history(tmp_path, 2, features=["v2Checkpoint"])
     with pytest.raises(InvalidRequestError, match="must not have checkpoints in parts") as caught:
-        write_checkpoint(opened(tmp_path), parts=2)
+        write_checkpoint(open_delta_table(tmp_path), parts=2)
     assert caught.value.kind == "checkpoint-parts"
-    write_checkpoint(opened(tmp_path))
+    write_checkpoint(open_delta_table(tmp_path))
     assert (tmp_path / log_name(1, "checkpoint.parquet")).exists(), "its policy is classic"
 
 
 def test_the_hint_stays_at_the_newest_checkpoint(tmp_path: Path) -> None:
     busy_history(tmp_path, 5)
-    write_checkpoint(opened(tmp_path), 4)
+    write_checkpoint(open_delta_table(tmp_path), 4)
     newest = (tmp_path / "_delta_log/_last_checkpoint").read_bytes()
-    write_checkpoint(opened(tmp_path), 2)
+    write_checkpoint(open_delta_table(tmp_path), 2)
     assert (tmp_path / "_delta_log/_last_checkpoint").read_bytes() == newest
 
 
@@ -411,10 +406,10 @@ def test_others_read_a_table_from_its_checkpoint_alone(tmp_path: Path, propertie
         table.append(pl.DataFrame({"id": [i, i + 10], "day": [date(2026, 1, 1 + i), None]}))
     table.overwrite(pl.DataFrame({"id": [7], "day": [date(2026, 1, 1)]}), where=pl.col("day") == date(2026, 1, 1))
     write_checkpoint(table, 4)
-    assert [f.claim for f in opened(tmp_path).check() if f.severity in TROUBLE] == []
+    assert [f.claim for f in open_delta_table(tmp_path).check() if f.severity in TROUBLE] == []
     without_commits(tmp_path, 3)
     expected = [1, 2, 7, 10, 11, 12]
-    assert sorted(opened(tmp_path).scan().collect()["id"]) == expected
+    assert sorted(open_delta_table(tmp_path).scan().collect()["id"]) == expected
     if "delta.checkpointPolicy" not in properties:  # polars' own reader refuses the feature
         rows = pl.scan_delta(str(tmp_path)).collect()  # noqa: TID251 (another reader, as an oracle)
         assert sorted(rows["id"]) == expected
@@ -468,7 +463,7 @@ def test_a_crash_at_any_step_leaves_a_table_that_opens_as_it_was(tmp_path: Path,
             assert state(folder) == replayed
         else:
             break
-        write_checkpoint(opened(folder), parts=parts)
+        write_checkpoint(open_delta_table(folder), parts=parts)
         without_commits(folder, 4)
         assert state(folder) == replayed
     assert step == {"one file": 3, "parts": 5, "sidecars": 6}[kind]
@@ -495,23 +490,23 @@ def test_a_checkpoint_of_a_golden_table_equals_its_replay(tmp_path: Path, golden
     shutil.copytree(Path(golden.path) / "_delta_log", tmp_path / "_delta_log")
     before = set((tmp_path / "_delta_log").iterdir())
     try:
-        latest = opened(tmp_path).snapshot().version
+        latest = open_delta_table(tmp_path).snapshot().version
     except LakeviewError as error:
         with pytest.raises(type(error)):
-            write_checkpoint(opened(tmp_path))
+            write_checkpoint(open_delta_table(tmp_path))
         return
     assert latest is not None
     replayed = state(tmp_path)
     theirs = [file for file in before if re.match(rf"{latest:020d}\.checkpoint\.(\d+\.\d+\.)?parquet$", file.name)]
     for file in theirs:
         file.unlink()
-    write_checkpoint(opened(tmp_path), latest)
+    write_checkpoint(open_delta_table(tmp_path), latest)
     for file in before.difference(theirs):
         if re.match(r"\d{20}\.", file.name):
             file.unlink()
     state_after = state(tmp_path)
     assert set(state_after["removes"]) <= set(replayed["removes"]), "expired ones are dropped"
-    documents = opened(tmp_path).state().properties.get("delta.checkpoint.writeStatsAsJson") != "false"
+    documents = open_delta_table(tmp_path).state().properties.get("delta.checkpoint.writeStatsAsJson") != "false"
     uncompared = {"removes"} if documents else {"removes", "adds"}
     assert {k: state_after[k] for k in state_after.keys() - uncompared} == {
         k: replayed[k] for k in replayed.keys() - uncompared

@@ -19,17 +19,12 @@ from lakeview.model.errors import CorruptTableError, InvalidRequestError, Unsupp
 from lakeview.model.schema import Schema
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove, txn
 from tests.builders.history import DeltaHistory, log_name
+from tests.builders.opening import open_delta_table
 from tests.builders.vectors import relative
 from tests.differential.oracles import ORACLES
 
 ORDERS = Schema((Field("id", PrimitiveType("long")),))
 ICT = {"delta.enableInCommitTimestamps": "true"}
-
-
-def opened(address: object) -> DeltaTable:
-    table = lv.open_table(str(address))
-    assert isinstance(table, DeltaTable)
-    return table
 
 
 def figures(folder: Path, version: int) -> dict[str, Any]:
@@ -38,7 +33,7 @@ def figures(folder: Path, version: int) -> dict[str, Any]:
 
 
 def has_sound_copies(folder: Path) -> bool:
-    ids = {f.id for f in opened(folder).check()}
+    ids = {f.id for f in open_delta_table(folder).check()}
     return not ids & {"checksum-disagrees", "checksum-unreadable", "log-compaction-not-reconciled"}
 
 
@@ -69,7 +64,7 @@ def test_a_checksum_counts_and_defines_the_table(tmp_path: Path) -> None:
 
 def test_a_checksum_that_is_there_stays(tmp_path: Path) -> None:
     DeltaHistory(tmp_path).create().write(log_name(0, "crc"), b"another's")
-    assert not opened(tmp_path).write_checksum()
+    assert not open_delta_table(tmp_path).write_checksum()
     assert (tmp_path / log_name(0, "crc")).read_bytes() == b"another's"
 
 
@@ -84,7 +79,7 @@ def counted_history(folder: Path, *actions: Action, before: dict[str, Any] | byt
     if before is None:
         before = {"numFiles": 1002, "tableSizeBytes": 5300, "metadata": metadata()["metaData"]}
     history.write(log_name(1, "crc"), before if isinstance(before, bytes) else json.dumps(before).encode())
-    return opened(folder)
+    return open_delta_table(folder)
 
 
 def test_commits_of_a_vacuum_are_followed_by_a_checksum_and_a_checkpoint(tmp_path: Path) -> None:
@@ -162,7 +157,7 @@ def test_a_compaction_holds_what_its_commits_add_up_to(tmp_path: Path) -> None:
     )
     history.commit(remove("a", at=1), add("a", deletionVector=VECTOR), txn("app", 2), metadata(name="new"))
     history.commit(remove(f"file:{tmp_path}/old", at=1), unknown, domain, cdc(add("c")), protocol(1, 3))
-    name = opened(tmp_path).compact_log(1, 3)
+    name = open_delta_table(tmp_path).compact_log(1, 3)
     assert name == f"{1:020d}.{3:020d}.compacted.json"
     lines = [json.loads(line) for line in (tmp_path / "_delta_log" / name).read_text().splitlines()]
     assert lines == [
@@ -170,15 +165,15 @@ def test_a_compaction_holds_what_its_commits_add_up_to(tmp_path: Path) -> None:
         remove(f"file:{tmp_path}/old", at=1), unknown, domain, protocol(1, 3),
     ]  # fmt: skip
     assert has_sound_copies(tmp_path)
-    assert opened(tmp_path).compact_log(1, 3) == name, "again"
-    assert opened(tmp_path).snapshot().num_files == 2
+    assert open_delta_table(tmp_path).compact_log(1, 3) == name, "again"
+    assert open_delta_table(tmp_path).snapshot().num_files == 2
 
 
 @pytest.mark.parametrize(("start", "end"), [(1, 1), (2, 1), (-1, 1), (1, 9), (0, 2)])
 def test_a_range_that_is_not_in_the_log_is_refused(tmp_path: Path, start: int, end: int) -> None:
     DeltaHistory(tmp_path).create().commit(add("a")).commit(add("b")).checkpoint().without(0)
     with pytest.raises(InvalidRequestError, match="cannot be compacted") as caught:
-        opened(tmp_path).compact_log(start, end)
+        open_delta_table(tmp_path).compact_log(start, end)
     assert caught.value.kind == "log-compaction-range"
 
 
@@ -186,11 +181,11 @@ def test_a_commit_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path).create().commit(add("a")).commit(add("b")).checkpoint()
     history.raw_commit(b'{"add": {"path": 5}}\n', version=1)
     with pytest.raises(CorruptTableError, match=r"commit 0{19}1\.json cannot be read at line 1"):
-        opened(tmp_path).compact_log(1, 2)
+        open_delta_table(tmp_path).compact_log(1, 2)
     assert not list((tmp_path / "_delta_log").glob("*.compacted.json"))
 
 
 def test_a_log_that_must_not_be_written_is_not_compacted(tmp_path: Path) -> None:
     DeltaHistory(tmp_path).commit(protocol(1, 7, writerFeatures=["timeMachine"]), metadata()).commit(add("a"))
     with pytest.raises(UnsupportedTableError, match="timeMachine"):
-        opened(tmp_path).compact_log(0, 1)
+        open_delta_table(tmp_path).compact_log(0, 1)

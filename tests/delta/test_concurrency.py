@@ -26,6 +26,7 @@ from lakeview.storage import Entry, LocalStorage
 from tests.builders.actions import add, info, protocol
 from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 from tests.builders.stores import FarStorage, GoesDark, LosesReplies, TellsOwnFileIsThere
 
 ORDERS = Schema((Field("id", PrimitiveType("long")), Field("city", PrimitiveType("string"))))
@@ -40,12 +41,6 @@ def created(address: Path, partition_by: tuple[str, ...] = ("city",)) -> DeltaTa
     assert isinstance(table, DeltaTable)
     table.append(pl.concat([rows(1), rows(2, "Oslo")]))
     return table
-
-
-def again(table: DeltaTable) -> DeltaTable:
-    other = lv.open_table(table.address)
-    assert isinstance(other, DeltaTable)
-    return other
 
 
 def of(table: DeltaTable, city: str) -> list[str]:
@@ -171,7 +166,7 @@ def test_which_changes_of_rows_may_follow_which(
     tmp_path: Path, ours: Step, winner: Step, level: str, kind: str | None, deleted: list[int]
 ) -> None:
     table = vectors(tmp_path, level)
-    mine = again(table).transaction("MINE")
+    mine = open_delta_table(table).transaction("MINE")
     ours(mine)
     with table.transaction("THEIRS") as theirs:
         winner(theirs)
@@ -184,15 +179,15 @@ def test_which_changes_of_rows_may_follow_which(
     there = set(lv.open_table(str(tmp_path)).scan().collect()["id"])
     before = {*range(10), *range(100, 110)}
     assert before - there == set(deleted)
-    assert [f for f in again(table).check() if f.severity in GRAVE] == []
+    assert [f for f in open_delta_table(table).check() if f.severity in GRAVE] == []
 
 
 def test_a_delete_does_not_follow_a_restore_of_rows_it_would_have_deleted(tmp_path: Path) -> None:
     table = vectors(tmp_path)
     table.delete("id = 1")
-    mine = again(table).transaction("MINE")
+    mine = open_delta_table(table).transaction("MINE")
     mine.delete("id = 1 OR id = 105")
-    again(table).restore(2)
+    open_delta_table(table).restore(2)
     with pytest.raises(CommitConflictError) as caught, mine:
         pass
     assert caught.value.kind == "concurrent-append"
@@ -203,9 +198,9 @@ def test_a_delete_does_not_follow_a_restore_that_deletes_more_than_it_brings_bac
     table.delete("id IN (2, 3, 4)")
     table.restore(2)
     table.delete("id = 1")
-    mine = again(table).transaction("MINE")
+    mine = open_delta_table(table).transaction("MINE")
     mine.delete("id = 1 OR id = 105")
-    again(table).restore(3)
+    open_delta_table(table).restore(3)
     with pytest.raises(CommitConflictError) as caught, mine:
         pass
     assert caught.value.kind == "concurrent-append"
@@ -213,7 +208,7 @@ def test_a_delete_does_not_follow_a_restore_that_deletes_more_than_it_brings_bac
 
 def test_row_tracking_is_not_turned_on_beside_a_file_without_ids(tmp_path: Path) -> None:
     table = created(tmp_path)
-    mine = again(table).transaction("MINE")
+    mine = open_delta_table(table).transaction("MINE")
     mine.set_properties({"delta.enableRowTracking": "true"})
     table.append(rows(3))
     with pytest.raises(CommitConflictError) as caught, mine:
@@ -223,7 +218,7 @@ def test_row_tracking_is_not_turned_on_beside_a_file_without_ids(tmp_path: Path)
 
 def test_rows_that_moved_without_ids_do_not_follow_row_tracking(tmp_path: Path) -> None:
     table = created(tmp_path, partition_by=())
-    mine = again(table).transaction("MINE")
+    mine = open_delta_table(table).transaction("MINE")
     mine.delete("id = 1")
     table.set_properties({"delta.enableRowTracking": "true"})
     with pytest.raises(CommitConflictError) as caught, mine:
@@ -233,7 +228,7 @@ def test_rows_that_moved_without_ids_do_not_follow_row_tracking(tmp_path: Path) 
 
 def test_a_constraint_is_checked_against_every_row_at_every_level(tmp_path: Path) -> None:
     table = vectors(tmp_path, level="SnapshotIsolation")
-    mine = again(table).transaction("MINE")
+    mine = open_delta_table(table).transaction("MINE")
     mine.add_constraint("known", "id < 1000")
     table.append(rows(5000))
     with pytest.raises(CommitConflictError) as caught, mine:
@@ -244,7 +239,7 @@ def test_a_constraint_is_checked_against_every_row_at_every_level(tmp_path: Path
 @pytest.mark.parametrize("dropped", [False, True], ids=["turned off", "dropped"])
 def test_vectors_are_not_written_once_they_are_off(tmp_path: Path, dropped: bool) -> None:
     table = vectors(tmp_path)
-    mine = again(table).transaction("MINE")
+    mine = open_delta_table(table).transaction("MINE")
     mine.delete("id = 1")
     if dropped:
         DeltaHistory(tmp_path).commit(protocol(1, 2), version=3)
@@ -256,10 +251,10 @@ def test_vectors_are_not_written_once_they_are_off(tmp_path: Path, dropped: bool
 
 
 def test_a_lost_attempt_costs_one_listing_and_the_winners_commit(tmp_path: Path) -> None:
-    table = again(created(tmp_path))
+    table = open_delta_table(created(tmp_path))
     mine = table.transaction()
     mine.append(rows(5))
-    created_by_others = again(table)
+    created_by_others = open_delta_table(table)
     created_by_others.append(rows(6))
     table.storage.requests.clear()
     mine.commit()
@@ -270,7 +265,7 @@ def test_a_lost_attempt_costs_one_listing_and_the_winners_commit(tmp_path: Path)
 @pytest.mark.parametrize(("ours", "winner", "kind"), [c[1:] for c in CONFLICTS], ids=[c[0] for c in CONFLICTS])
 def test_who_may_follow_whom(tmp_path: Path, ours: Step, winner: Step, kind: str | None) -> None:
     table = created(tmp_path)
-    mine = again(table).transaction("MINE", user="me")
+    mine = open_delta_table(table).transaction("MINE", user="me")
     ours(mine)
     with table.transaction("THEIRS", user="ada") as theirs:
         winner(theirs)
@@ -299,7 +294,7 @@ def test_who_may_follow_whom(tmp_path: Path, ours: Step, winner: Step, kind: str
 
 def test_without_partitions_every_append_could_have_been_read(tmp_path: Path) -> None:
     table = created(tmp_path, ())
-    mine = again(table).transaction()
+    mine = open_delta_table(table).transaction()
     mine.overwrite(rows(7))
     table.append(rows(8))
     with pytest.raises(CommitConflictError, match="which ours would have had to read"), mine:
@@ -309,8 +304,7 @@ def test_without_partitions_every_append_could_have_been_read(tmp_path: Path) ->
 
 def test_a_protocol_upgraded_meanwhile_beyond_us_stops_the_commit(history: DeltaHistory) -> None:
     history.create({"id": "long", "city": "string"})
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     mine = table.transaction()
     mine.append(rows(1))
     history.commit(info(operation="UPGRADE"), protocol(1, 7, writerFeatures=["timeMachine"]))
@@ -321,7 +315,7 @@ def test_a_protocol_upgraded_meanwhile_beyond_us_stops_the_commit(history: Delta
 
 def test_many_winners_before_us_are_all_checked(tmp_path: Path) -> None:
     table = created(tmp_path)
-    mine = again(table).transaction()
+    mine = open_delta_table(table).transaction()
     mine.remove(ROME)
     for i in range(5):
         table.append(rows(i, "Oslo"))
@@ -340,7 +334,7 @@ def test_a_lost_reply_does_not_double_the_commit(tmp_path: Path, store: type[Los
     table = DeltaTable(store(tmp_path))
     assert table.append(rows(3)) == 2
     assert table.refresh() is False
-    assert sorted(again(table).scan().collect()["id"]) == [1, 2, 3]
+    assert sorted(open_delta_table(table).scan().collect()["id"]) == [1, 2, 3]
 
 
 def test_a_lost_reply_of_a_commit_that_another_writer_won_is_tried_again(tmp_path: Path) -> None:
@@ -350,13 +344,13 @@ def test_a_lost_reply_of_a_commit_that_another_writer_won_is_tried_again(tmp_pat
         def put_if_absent(self, path: str, data: bytes) -> None:
             if self.losses:
                 self.losses -= 1
-                again(table).append(rows(4))
+                open_delta_table(table).append(rows(4))
                 raise FileExistsError(path)
             LocalStorage.put_if_absent(self, path, data)
 
     table = DeltaTable(Late(tmp_path))
     assert table.append(rows(3)) == 3
-    assert sorted(again(table).scan().collect()["id"]) == [1, 2, 3, 4]
+    assert sorted(open_delta_table(table).scan().collect()["id"]) == [1, 2, 3, 4]
 
 
 def test_an_outcome_nobody_knows_keeps_the_data_files(tmp_path: Path) -> None:
@@ -464,7 +458,7 @@ def test_writers_that_queue_leave_a_window_to_others_before_every_fourth_version
     def window(*_: object, least: float) -> None:
         windows.append(least)
         if len(windows) == 1:  # another engine uses it
-            again(table).append(rows(0))
+            open_delta_table(table).append(rows(0))
 
     monkeypatch.setattr("lakeview.delta.write.commit_loop.back_off", window)
     table = DeltaTable(Queued(str(tmp_path), Config()))
@@ -483,8 +477,7 @@ def test_writers_that_queue_leave_a_window_to_others_before_every_fourth_version
 
 
 def _append_many(address: str, start: int, count: int) -> None:
-    table = lv.open_table(address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(address)
     for i in range(start, start + count):
         table.append(rows(i))
 
@@ -598,8 +591,7 @@ def test_a_process_that_dies_leaves_the_table_as_it_was(tmp_path: Path, when: st
         env={**os.environ, "PYTHONPATH": str(root)}, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 9
-    table = lv.open_table(str(tmp_path))
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(str(tmp_path))
     assert table.latest_version == 1
     assert table.snapshot().files.equals(before)
     assert sorted(table.scan().collect()["id"]) == [1, 2]
@@ -609,8 +601,7 @@ def test_a_process_that_dies_leaves_the_table_as_it_was(tmp_path: Path, when: st
 
 def test_an_add_by_others_with_odd_statistics_does_not_stop_a_commit(history: DeltaHistory) -> None:
     history.create({"id": "long", "city": "string"}).commit(add("f", stats="not json"))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     with table.transaction() as txn:
         txn.add([AddFile("g", 1, stats="{")])
     assert txn.version == 2

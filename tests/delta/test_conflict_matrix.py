@@ -20,6 +20,7 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import CommitConflictError
+from tests.builders.opening import open_delta_table
 
 LETTERS = {
     "concurrent-append": "A",
@@ -67,7 +68,7 @@ def operations(place: str, n: int) -> dict[str, Callable[[Transaction], Any]]:
 
 
 def rows_of(table: DeltaTable) -> list[tuple[int, int]]:
-    return sorted(opened(table.address).scan().select("id", "n").collect().iter_rows())
+    return sorted(open_delta_table(table.address).scan().select("id", "n").collect().iter_rows())
 
 
 def after(there: list[tuple[int, int]], operation: str, place: str, n: int) -> list[tuple[int, int]]:
@@ -115,15 +116,9 @@ def copies(table: Path, tmp_path: Path) -> Iterator[DeltaTable]:
         while True:
             shutil.rmtree(tmp_path / "copy", ignore_errors=True)
             shutil.copytree(table, tmp_path / "copy")
-            yield opened(tmp_path / "copy")
+            yield open_delta_table(tmp_path / "copy")
 
     return each()
-
-
-def opened(place: str | Path) -> DeltaTable:
-    copy = lv.open_table(str(place))
-    assert isinstance(copy, DeltaTable)
-    return copy
 
 
 MATRICES = {
@@ -210,7 +205,7 @@ def test_what_may_follow_what(copies: Iterator[DeltaTable], place: str, ours: st
         copy = next(copies)
         mine = copy.transaction("MINE")
         ours_here(mine)
-        with opened(copy.address).transaction("THEIRS") as txn:
+        with open_delta_table(copy.address).transaction("THEIRS") as txn:
             theirs[winner](txn)
         try:
             mine.commit()

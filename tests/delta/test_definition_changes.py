@@ -20,6 +20,7 @@ from lakeview.model.schema import Schema
 from tests.builders.actions import metadata, protocol
 from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 
 LONG, INTEGER, TEXT = PrimitiveType("long"), PrimitiveType("integer"), PrimitiveType("string")
 SCHEMA = Schema(
@@ -48,19 +49,13 @@ def make_table(address: Path, properties: dict[str, str] | None = None, **more: 
     return table
 
 
-def again(table: lv.Table) -> DeltaTable:
-    table_again = lv.open_table(table.address)
-    assert isinstance(table_again, DeltaTable)
-    return table_again
-
-
 def all_rows(table: lv.Table) -> list[dict[str, Any]]:
-    frame = again(table).scan().collect()
+    frame = open_delta_table(table).scan().collect()
     return frame.sort(frame.columns[0]).to_dicts()
 
 
 def sound(table: lv.Table) -> bool:
-    return not [f for f in again(table).check() if f.severity in GRAVE]
+    return not [f for f in open_delta_table(table).check() if f.severity in GRAVE]
 
 
 # -- columns
@@ -81,11 +76,11 @@ def test_mapped_columns_are_renamed_and_dropped_without_their_files(
     assert all_rows(table)[0] == {"id": 0, "town": "Rome", "at": {"x": 0, "z": "y"}}
     assert {p: p.read_bytes() for p in tmp_path.rglob("*.parquet")} == before
     new = pl.DataFrame({"id": [9], "town": ["Bern"], "at": [{"x": 1, "z": None}]})
-    again(table).append(new.with_columns(pl.col("id").cast(pl.Int32)))
+    open_delta_table(table).append(new.with_columns(pl.col("id").cast(pl.Int32)))
     table.add_column("tags", TEXT, comment="another one")
     assert [r["id"] for r in all_rows(table)] == [0, 1, 2, 9]
     assert {r["tags"] for r in all_rows(table)} == {None}, "a name that comes back is another column"
-    assert again(table).scan(1).collect().columns == ["id", "city", "at", "tags"]
+    assert open_delta_table(table).scan(1).collect().columns == ["id", "city", "at", "tags"]
     assert sound(table)
 
 
@@ -96,7 +91,7 @@ def test_columns_have_types_of_polars_arrow_or_by_name(tmp_path: Path) -> None:
     assert table.widen_column("id", "bigint") == 4
     whole = pa.schema([*table.snapshot().schema.to_arrow(), pa.field("seen", pa.date32())])
     assert table.evolve(whole) == 5
-    types = {f.name: str(f.type) for f in again(table).snapshot().schema}
+    types = {f.name: str(f.type) for f in open_delta_table(table).snapshot().schema}
     assert types == {
         "id": "long",
         "city": "string",
@@ -116,11 +111,11 @@ def test_a_schema_of_rows_leaves_columns_of_the_table_as_they_are(tmp_path: Path
     before, rows_read = table.snapshot().schema, table.scan().collect()
     more = pl.Schema({**rows_read.schema, "seen": pl.Date()})
     assert [table.evolve(rows_read.schema), table.evolve(before), table.evolve(more)] == [None, None, 3]
-    assert again(table).snapshot().schema.fields[:-1] == before.fields
-    assert again(table).scan().collect().drop("seen").equals(rows_read)
-    assert table.evolve(Schema.from_arrow(again(table).snapshot().schema.to_arrow())) == 4
-    assert again(table).scan().collect().drop("seen").equals(rows_read)
-    assert "comment" not in again(table).snapshot().schema["city"].metadata
+    assert open_delta_table(table).snapshot().schema.fields[:-1] == before.fields
+    assert open_delta_table(table).scan().collect().drop("seen").equals(rows_read)
+    assert table.evolve(Schema.from_arrow(open_delta_table(table).snapshot().schema.to_arrow())) == 4
+    assert open_delta_table(table).scan().collect().drop("seen").equals(rows_read)
+    assert "comment" not in open_delta_table(table).snapshot().schema["city"].metadata
 
 
 def test_mapping_of_a_table_with_the_schema_of_a_mapped_one(tmp_path: Path) -> None:
@@ -128,14 +123,14 @@ def test_mapping_of_a_table_with_the_schema_of_a_mapped_one(tmp_path: Path) -> N
     table = lv.create_table(tmp_path / "copy", make_table(tmp_path / "mapped", MAPPED).snapshot().schema)
     table.append(rows(0))
     table.set_properties(MAPPED)
-    assert again(table).scan().collect().equals(rows(0))
+    assert open_delta_table(table).scan().collect().equals(rows(0))
 
 
 def test_a_column_of_another_mapped_table_gets_an_id_of_this_one(tmp_path: Path) -> None:
     table = make_table(tmp_path / "here", MAPPED)
     other = lv.create_table(tmp_path / "there", {"more": "long"}, properties=MAPPED).snapshot().schema["more"]
     assert table.evolve(Schema((*table.snapshot().schema, other))) == 2
-    fields = again(table).snapshot().schema.fields
+    fields = open_delta_table(table).snapshot().schema.fields
     assert len({field.id for field in fields}) == len(fields)
     assert fields[-1].physical_name != other.physical_name
 
@@ -146,7 +141,7 @@ def test_what_is_no_type_changes_nothing(tmp_path: Path, wrong: Any) -> None:
     whole = Schema((*table.snapshot().schema, Field("more", PrimitiveType("Strin") if wrong == "String" else wrong)))
     with pytest.raises(UnsupportedTableError, match="is not written to Delta tables"):
         table.evolve(whole)
-    assert again(table).latest_version == 1
+    assert open_delta_table(table).latest_version == 1
 
 
 def test_types_widen_and_older_files_are_read_as_the_new_type(tmp_path: Path) -> None:
@@ -154,13 +149,13 @@ def test_types_widen_and_older_files_are_read_as_the_new_type(tmp_path: Path) ->
     table.widen_column("id", LONG)
     table.widen_column("at.x", INTEGER)
     table.widen_column("tags.element", DecimalType(20, 2))
-    again(table).append(
+    open_delta_table(table).append(
         pl.DataFrame({"id": [2**40], "city": ["Bern"], "at": [{"x": 2**20, "y": ""}], "tags": [[7]]}).cast(
             {"tags": pl.List(pl.Decimal(20, 2))}
         )
     )
     assert [(r["id"], r["at"]["x"]) for r in all_rows(table)] == [(0, 0), (1, 1), (2, 2), (2**40, 2**20)]
-    assert again(table).plan("id > 5")["kept"].sum() == 1
+    assert open_delta_table(table).plan("id > 5")["kept"].sum() == 1
     assert sound(table)
 
 
@@ -176,7 +171,7 @@ def test_columns_move_and_are_described(tmp_path: Path) -> None:
     assert inner.fields[0].comment == "how far"
     with pytest.raises(ConstraintViolationError, match="id must not be null"):
         table.append(rows(5).with_columns(id=pl.lit(None, pl.Int32)))
-    assert [r["id"] for r in again(table).scan().collect().to_dicts()] == [0, 1, 2]
+    assert [r["id"] for r in open_delta_table(table).scan().collect().to_dicts()] == [0, 1, 2]
 
 
 # -- properties and the protocol
@@ -202,21 +197,21 @@ def test_a_property_brings_the_protocol_that_it_needs_and_the_table_goes_on(
     assert table_protocol.writer_features is not None
     assert set(table_protocol.writer_features) == {"appendOnly", "invariants", *features}
     assert (table_protocol.min_reader_version, table_protocol.min_writer_version) == (3 if readers else 1, 7)
-    other = again(table)
+    other = open_delta_table(table)
     other.append(rows(10))
     other.delete("id = 1")
     other.update({"city": "'Bern'"}, "id = 10")
     assert [r["id"] for r in all_rows(table)] == [0, 2, 10, 11, 12]
     if "rowTracking" in features:
-        ids = again(table).scan(row_tracking=True).collect()["_row_id"]
+        ids = open_delta_table(table).scan(row_tracking=True).collect()["_row_id"]
         assert ids.null_count() == 0
         assert ids.n_unique() == 5
     if "inCommitTimestamp" in features:
         table_properties = table.snapshot().properties
         assert table_properties["delta.inCommitTimestampEnablementVersion"] == "2"
-        sources = again(table).history().sort("version")["timestamp_source"].to_list()
+        sources = open_delta_table(table).history().sort("version")["timestamp_source"].to_list()
         assert sources[:3] == ["file", "file", "in-commit"]
-        assert again(table).history().sort("version")["timestamp"].is_sorted()
+        assert open_delta_table(table).history().sort("version")["timestamp"].is_sorted()
     assert sound(table)
 
 
@@ -226,7 +221,7 @@ def test_features_are_named_on_request_and_properties_go(tmp_path: Path) -> None
         txn.upgrade_protocol(["deletionVectors"])
     assert "deletionVectors" in (table.snapshot().protocol.reader_features or ())
     table.unset_properties(["a"])
-    assert again(table).snapshot().properties == {"b": "2"}
+    assert open_delta_table(table).snapshot().properties == {"b": "2"}
 
 
 # -- constraints
@@ -239,13 +234,13 @@ def test_a_constraint_is_added_once_its_rows_satisfy_it_and_goes_again(tmp_path:
     ):
         table.add_constraint("c", "id > 1")
     assert table.latest_version == 1
-    opened = again(table)
+    opened = open_delta_table(table)
     opened.add_constraint("c", "id >= 0")
     assert opened.storage.requests["open"] == 0, "statistics prove it"
     with pytest.raises(ConstraintViolationError, match="constraint c"):
         opened.append(rows(-3))
     opened.drop_constraint("C")
-    again(table).append(rows(-3))
+    open_delta_table(table).append(rows(-3))
     assert len(all_rows(table)) == 6
 
 
@@ -302,7 +297,7 @@ def test_what_the_table_does_not_bear_is_refused(
     table = make_table(tmp_path)
     with pytest.raises(error, match=words):
         change(table)
-    kinds = again(table).history()["operation"].to_list()
+    kinds = open_delta_table(table).history()["operation"].to_list()
     assert set(kinds) <= {"CREATE TABLE", "WRITE"}
 
 
@@ -349,7 +344,7 @@ def test_row_tracking_begins_for_rows_of_the_same_commit_too(tmp_path: Path) -> 
     with table.transaction() as txn:
         txn.append(rows(10))
         txn.set_properties({"delta.enableRowTracking": "true"})
-    ids = again(table).scan(row_tracking=True).collect()["_row_id"]
+    ids = open_delta_table(table).scan(row_tracking=True).collect()["_row_id"]
     assert (ids.null_count(), ids.n_unique()) == (0, 6)
 
 
@@ -401,11 +396,11 @@ def test_fields_of_structs_change_wherever_the_struct_is(tmp_path: Path) -> None
             with pytest.raises(InvalidRequestError, match=words):
                 refused()
     new, key = {"wide": 1, "y": None}, {"x": 1, "z": "one"}
-    assert again(table).scan().collect().to_arrow().to_pylist() == [
+    assert open_delta_table(table).scan().collect().to_arrow().to_pylist() == [
         {"s": new, "l": [[new]], "m": [(key, new)], "a.b": new}
     ]
     table.append(pa.Table.from_pylist(
-        [{"s": {"wide": 2**40, "y": 5}}], schema=again(table).snapshot().schema.select(["s"]).to_arrow()
+        [{"s": {"wide": 2**40, "y": 5}}], schema=open_delta_table(table).snapshot().schema.select(["s"]).to_arrow()
     ))  # fmt: skip
     assert table.scan().filter(pl.col("s").struct.field("wide") > 1).collect()["s"].to_list() == [
         {"wide": 2**40, "y": 5}
@@ -436,11 +431,10 @@ def test_a_table_that_declares_a_feature_is_written(history: DeltaHistory, featu
         ),
         metadata({"id": "long", "v": "variant"} if feature.startswith("variant") else {"id": "long"}),
     ).commit(history.data("f", {"id": [1]}))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     table.append(pl.DataFrame({"id": [2]}))
     table.delete("id = 1")
-    assert again(table).scan().select("id").collect()["id"].to_list() == [2]
+    assert open_delta_table(table).scan().select("id").collect()["id"].to_list() == [2]
 
 
 def test_columns_with_names_of_the_change_feed_and_the_feed_exclude_each_other(tmp_path: Path) -> None:
@@ -506,7 +500,7 @@ def test_a_value_of_another_type_changes_nothing(tmp_path: Path, call: Callable[
     table = make_table(tmp_path, MAPPED)
     with pytest.raises(InvalidRequestError):
         call(table)
-    assert again(table).latest_version == 1
+    assert open_delta_table(table).latest_version == 1
 
 
 def test_what_is_so_already_commits_nothing(tmp_path: Path) -> None:

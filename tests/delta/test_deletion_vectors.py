@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import lakeview as lv
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.log.vector_paths import file_of, z85_decoded
-from lakeview.delta.table import DeltaTable
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, DataFileMissingError
 from lakeview.rows.difference import Without
@@ -26,6 +25,7 @@ from lakeview.rows.parquet import read_task
 from lakeview.storage import Storage, open_storage
 from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory
+from tests.builders.opening import open_delta_table
 from tests.builders.vectors import (
     Descriptor,
     absolute,
@@ -209,8 +209,7 @@ def test_rows_that_one_vector_deletes_and_another_does_not(history: DeltaHistory
 
 
 def test_what_removes_a_file_with_a_deletion_vector_names_both(history: DeltaHistory) -> None:
-    table = lv.open_table(masked(history, deleting(1)).address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(masked(history, deleting(1)).address)
     (vector,) = table.files()["deletion_vector"]
     table.overwrite(pl.DataFrame({"id": [1]}))
     assert table.snapshot().num_files == 1
@@ -224,8 +223,7 @@ def test_of_a_file_of_many_vectors_only_the_one_asked_for_is_read(
     vector = portable([1, 3])
     data, offsets = vector_file(*([bytes(before)] if before else []), vector, bytes(1_000_000))
     masked(history, {**relative(NAME, vector, 2), "offset": offsets[-2]}).write(FILE, data)
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     sizes: list[int] = []
     real = type(table.storage).read_range
 

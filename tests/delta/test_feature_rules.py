@@ -27,15 +27,14 @@ from lakeview.model.errors import (
 from lakeview.model.schema import Schema
 from tests.builders.actions import Action, metadata, protocol
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 
 
 def opened(history: DeltaHistory, protocol_action: Action, **properties: str) -> DeltaTable:
     """A table of one int column and these properties, `delta.` left out."""
     delta_properties = {f"delta.{name}": text for name, text in properties.items()}
     history.commit(protocol_action, metadata({"id": "integer"}, properties={**delta_properties}))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
-    return table
+    return open_delta_table(history.address)
 
 
 def recorded(table: DeltaTable, kind: str) -> dict[str, Any]:
@@ -76,8 +75,7 @@ def test_a_feature_of_readers_alone_becomes_one_of_writers_too(history: DeltaHis
 
 def test_a_table_is_not_clustered_and_partitioned(history: DeltaHistory) -> None:
     history.create(partition_by=("city",))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     supported = {"delta.feature.clustering": "supported"}
     schema = Schema((Field("a", PrimitiveType("long")), Field("b", PrimitiveType("long"))))
     for define in (

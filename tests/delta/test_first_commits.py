@@ -36,6 +36,7 @@ from lakeview.storage import Storage, open_storage
 from tests.builders.actions import metadata, protocol
 from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
@@ -59,8 +60,7 @@ def test_a_clone_has_the_rows_and_goes_its_own_way(tmp_path: Path, properties: d
     source.delete("id = 2")
     source.clone(f"{tmp_path.as_uri()}/the%20clone")
     config = replace(settings(), roots=(str(tmp_path),))
-    table = lv.open_table(str(tmp_path / "the clone"), config=config)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(str(tmp_path / "the clone"), config=config)
     assert sorted(table.scan().collect()["id"]) == [0, 1, 3, 4]
     table.append(rows(10))
     table.delete("id = 0")
@@ -79,8 +79,7 @@ def test_a_deep_clone_needs_its_source_no_more(tmp_path: Path) -> None:
     source.append(pa.table({"id": range(40), "name": ["a b"] * 20 + [None] * 20}, SCHEMA))
     source.delete("id = 2 OR id = 30")
     source.clone(str(tmp_path / "shallow"))
-    shallow = lv.open_table(str(tmp_path / "shallow"), config=replace(settings(), roots=(str(tmp_path),)))
-    assert isinstance(shallow, DeltaTable)
+    shallow = open_delta_table(str(tmp_path / "shallow"), config=replace(settings(), roots=(str(tmp_path),)))
     source.clone(str(tmp_path / "deep"), deep=True)
     shallow.clone(str(tmp_path / "of shallow"), deep=True)
     (tmp_path / "source").rename(tmp_path / "moved")
@@ -159,11 +158,11 @@ def test_a_clone_of_a_table_whose_row_tracking_is_suspended_gives_no_id_twice(
         protocol(1, 7, writerFeatures=["rowTracking", "domainMetadata"]), metadata({"id": "long"}, properties=suspended)
     )
     history.commit(data)
-    source = lv.open_table(history.address)
-    assert isinstance(source, DeltaTable)
+    source = open_delta_table(history.address)
     source.clone(str(tmp_path / "clone"))
-    clone = lv.open_table(str(tmp_path / "clone"), config=replace(settings(), roots=(str(tmp_path), history.address)))
-    assert isinstance(clone, DeltaTable)
+    clone = open_delta_table(
+        str(tmp_path / "clone"), config=replace(settings(), roots=(str(tmp_path), history.address))
+    )
     clone.set_properties({"delta.rowTrackingSuspended": "false"})
     clone.append(pl.DataFrame({"id": [3]}))
     clone.set_properties({"delta.enableRowTracking": "true"})
@@ -181,8 +180,7 @@ def test_a_clone_times_its_own_commits_and_a_table_that_is_not_written_has_none(
     table = lv.open_table(str(tmp_path / "clone"), config=replace(settings(), roots=(str(tmp_path),)))
     assert table.history()["timestamp_source"].to_list() == ["in-commit"]
     history.commit(protocol(1, 7, writerFeatures=["timeMachine"]), metadata())
-    other = lv.open_table(history.address)
-    assert isinstance(other, DeltaTable)
+    other = open_delta_table(history.address)
     with pytest.raises(UnsupportedTableError, match="timeMachine"):
         other.clone(str(tmp_path / "other"))
 
@@ -202,8 +200,7 @@ def test_a_clone_has_properties_from_its_first_commit_on(tmp_path: Path) -> None
         assert not address.exists(), "nothing is there that a second attempt would find"
     features = {"delta.enableRowTracking", "delta.enableInCommitTimestamps", "delta.enableDeletionVectors"}
     source.clone(str(address), properties=dict.fromkeys(features, "true") | {"delta.columnMapping.mode": "name"})
-    clone = lv.open_table(str(address), config=replace(settings(), roots=(str(tmp_path),)))
-    assert isinstance(clone, DeltaTable)
+    clone = open_delta_table(str(address), config=replace(settings(), roots=(str(tmp_path),)))
     assert features | {"delta.columnMapping.mode"} <= clone.snapshot().properties.keys()
     assert clone.history()["timestamp_source"].to_list() == ["in-commit"]
     clone.rename_column("name", "label")
@@ -330,8 +327,7 @@ def test_statistics_are_counted_again_where_they_are_missing_or_wrong(tmp_path: 
     table.delete("id = 12")
     assert table.snapshot().num_records is None
     assert table.recompute_statistics() == 4
-    table_again = lv.open_table(str(tmp_path))
-    assert isinstance(table_again, DeltaTable)
+    table_again = open_delta_table(str(tmp_path))
     assert table_again.snapshot().num_records == 9
     assert table_again.plan("id = 3")["kept"].sum() == 1
     assert sorted(table_again.scan().collect()["id"]) == [0, 1, 2, 3, 4, 10, 11, 13, 14]

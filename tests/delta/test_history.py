@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from tests.builders.actions import add, info, metadata, protocol, remove, struct
 from tests.builders.history import DeltaHistory, log_name, parquet_actions
+from tests.builders.opening import open_delta_table
 
 COUNTS = ["files_added", "files_removed", "bytes_added", "bytes_removed", "records_added", "records_removed"]
 
@@ -180,8 +180,7 @@ def test_every_reason_why_a_version_cannot_be_read(history: DeltaHistory) -> Non
 
 def test_versions_are_told_without_a_look_at_the_files(history: DeltaHistory) -> None:
     story(history).checkpoint(2).without(0, 1, 2, 4)
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     listings = table.storage.requests["list"]
     versions = table.versions(look=False)
     assert table.storage.requests["list"] == listings
@@ -268,8 +267,7 @@ def test_a_checkpoint_bridges_a_gap_in_the_commits(
     history.commit(add("last")).write("last", b"")
     for version in checkpoints:
         history.checkpoint(version)
-    table = lv.open_table(history.without(*missing).address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.without(*missing).address)
     lives, schemas = table.lifetimes(), table.schemas()
     reasons = readable(table)
     sound = [version for version, reason in reasons.items() if reason is None]

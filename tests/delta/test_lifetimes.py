@@ -13,11 +13,11 @@ import pytest
 import lakeview as lv
 from lakeview.delta.data.statistics import LeafStatistics
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
-from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError
 from lakeview.views.timeline.trend import trend
 from tests.builders.actions import add, remove, struct
 from tests.builders.history import DeltaHistory, log_name
+from tests.builders.opening import open_delta_table
 
 VECTOR = {
     "storageType": "u",
@@ -35,12 +35,6 @@ def stats(low: Any, high: Any, nulls: int = 0) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def opened(history: DeltaHistory) -> DeltaTable:
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
-    return table
-
-
 def write_versions(history: DeltaHistory) -> DeltaHistory:
     history.create({"id": "long", "path": "string", "s": struct(deep="long")})
     history.commit(add("a", stats=stats(1, 5)), add("b", stats=stats(3, 9, 2)))
@@ -55,7 +49,7 @@ def test_each_version_is_what_its_own_statistics_say(history: DeltaHistory, base
     write_versions(history)
     if base == "a checkpoint":
         history.checkpoint(2).without(0, 1, 2)
-    table = opened(history)
+    table = open_delta_table(history)
     columns = ["id", "path", "s.deep"]
     versions = table.versions().filter("readable")["version"]
     trend_rows = trend(table.lifetimes(columns), versions)
@@ -76,7 +70,7 @@ def test_each_version_is_what_its_own_statistics_say(history: DeltaHistory, base
 
 
 def test_the_statistics_stand_in_a_struct_where_no_name_meets_another(history: DeltaHistory) -> None:
-    table = opened(write_versions(history))
+    table = open_delta_table(write_versions(history))
     lives = table.lifetimes(["path", "s"])
     assert lives.columns == [*table.lifetimes().columns, "statistics"]
     assert lives["statistics"].struct.fields == ["path", "s.deep"]
@@ -89,7 +83,7 @@ def test_the_statistics_stand_in_a_struct_where_no_name_meets_another(history: D
 def test_a_commit_that_cannot_be_read_and_statistics_that_are_none_tell_nothing(history: DeltaHistory) -> None:
     history.create({"id": "long"}).commit(add("a", stats="{"), add("b", stats={"minValues": {"id": 7}}))
     history.raw_commit(b"no JSON\n")
-    lows = opened(history).lifetimes(["id"])["statistics"].struct.field("id").struct.field("min")
+    lows = open_delta_table(history).lifetimes(["id"])["statistics"].struct.field("id").struct.field("min")
     assert lows.to_list() == [None, 7]
 
 
@@ -98,7 +92,7 @@ def test_columns_of_odd_names_have_a_trend(history: DeltaHistory) -> None:
     values = {name: i for i, name in enumerate(names)}
     history.create(dict.fromkeys(names, "long"))
     history.commit(add("a", stats={"numRecords": 1, "minValues": values, "maxValues": values, "nullCount": {}}))
-    rows = trend(opened(history).lifetimes(["^x$", "version", "`a.b`", "*"]))
+    rows = trend(open_delta_table(history).lifetimes(["^x$", "version", "`a.b`", "*"]))
     statistics = rows["statistics"][0]
     assert {name: column["max"] for name, column in statistics.items()} == {"^x$": 0, "version": 1, "`a.b`": 2, "*": 3}
 
@@ -136,7 +130,7 @@ def test_of_files_that_no_commit_touched_no_statistics_are_read(
     history.without(0, 1)
     history.commit(remove("a"), remove("c%20d"), add("new", stats=stats(-4, 0)))
     history.commit(add("a", stats=stats(7, 8)), remove("b"), add("b", stats=stats(1, 2), deletionVector=VECTOR))
-    table, rows_read, read = opened(history), list[int](), LeafStatistics.read
+    table, rows_read, read = open_delta_table(history), list[int](), LeafStatistics.read
 
     def counting(self: LeafStatistics, texts: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
         rows_read.append(rows)
@@ -157,8 +151,8 @@ def test_statistics_of_the_files_that_commits_touch_are_those_read_to_count_rows
     history.checkpoint().without(0, 1).commit(add("new", stats=stats(-4, 0)))
     if is_removed:
         history.commit(remove("c%20d"), remove("bare"))
-    again = opened(history).changed_lifetimes(["id"])
-    table, leaves_read, leaves = opened(history), list[str](), ParquetActions.leaves
+    again = open_delta_table(history).changed_lifetimes(["id"])
+    table, leaves_read, leaves = open_delta_table(history), list[str](), ParquetActions.leaves
 
     def counting(self: ParquetActions, kind: str, names: Sequence[str], *more: Any, **named: Any) -> Any:
         leaves_read.extend(names)

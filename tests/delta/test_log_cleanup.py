@@ -23,6 +23,7 @@ from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory, log_name
+from tests.builders.opening import open_delta_table
 from tests.differential.oracles import ORACLES
 
 NOW = datetime(2026, 6, 1, 15, tzinfo=UTC)
@@ -31,12 +32,6 @@ DAY = timedelta(days=1)
 
 def clock() -> datetime:
     return NOW
-
-
-def opened(address: object) -> DeltaTable:
-    table = lv.open_table(str(address))
-    assert isinstance(table, DeltaTable)
-    return table
 
 
 def make_table(
@@ -53,8 +48,8 @@ def make_table(
     for version in range(10):
         history.write(f"f{version}", b"x" * 100)
     for version in checkpoints:
-        write_checkpoint(opened(folder), version)
-    return opened(folder)
+        write_checkpoint(open_delta_table(folder), version)
+    return open_delta_table(folder)
 
 
 def log_files(folder: Path) -> list[str]:
@@ -63,7 +58,7 @@ def log_files(folder: Path) -> list[str]:
 
 def files_by_version(folder: Path) -> dict[int, int | None]:
     """The number of live files at every version that can be read."""
-    table = opened(folder)
+    table = open_delta_table(folder)
     readable = table.versions().filter("readable")["version"].to_list()
     return {version: table.snapshot(version).num_files for version in readable}
 
@@ -75,7 +70,7 @@ def test_what_lies_before_the_newest_old_checkpoint_is_deleted(tmp_path: Path) -
                  f"_delta_log/{6:020d}.{8:020d}.compacted.json", f"_delta_log/{7:020d}.{8:020d}.compacted.json",
                  log_name(2, "checkpoint.0000000001.0000000002.parquet"), "_delta_log/info.txt"):  # fmt: skip
         history.write(name, b"{}")
-    table = opened(tmp_path)
+    table = open_delta_table(tmp_path)
     before = log_files(tmp_path)
     plan = clean_log(table, clock=clock)
     assert plan.schema == LOG_CLEANUP
@@ -92,7 +87,7 @@ def test_what_lies_before_the_newest_old_checkpoint_is_deleted(tmp_path: Path) -
     assert log_files(tmp_path) == [name for name in before if name not in expected]
     assert files_by_version(tmp_path) == {6: 7, 7: 8, 8: 9, 9: 10}
     assert clean_log(table, dry_run=False, clock=clock).is_empty(), "the same table object sees what is gone"
-    assert [f.severity.name for f in opened(tmp_path).check(NOW) if f.id == "commits-missing"] == []
+    assert [f.severity.name for f in open_delta_table(tmp_path).check(NOW) if f.id == "commits-missing"] == []
 
 
 OLDEST: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
@@ -125,14 +120,14 @@ def test_the_oldest_version_that_stays(
 def test_days_are_whole_ones(tmp_path: Path) -> None:
     table = make_table(tmp_path)
     DeltaHistory(tmp_path).dated(6, (NOW - 30 * DAY).replace(hour=0, minute=1))  # the cutoff is midnight before
-    assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
+    assert clean_log(open_delta_table(tmp_path), clock=clock)["version"].max() == 2
     assert table.latest_version == 9
 
 
 def test_times_of_files_that_go_back_are_those_of_time_travel(tmp_path: Path) -> None:
     make_table(tmp_path)
     DeltaHistory(tmp_path).dated(4, NOW)  # which makes every later version as young
-    assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
+    assert clean_log(open_delta_table(tmp_path), clock=clock)["version"].max() == 2
 
 
 def test_in_commit_times_win_over_those_of_files(tmp_path: Path) -> None:
@@ -145,31 +140,31 @@ def test_in_commit_times_win_over_those_of_files(tmp_path: Path) -> None:
                              "delta.inCommitTimestampEnablementVersion": "10"}),
         version=10, at=NOW - 60 * DAY,
     )  # fmt: skip
-    write_checkpoint(opened(tmp_path), 10)
-    assert clean_log(opened(tmp_path), clock=clock).is_empty()
+    write_checkpoint(open_delta_table(tmp_path), 10)
+    assert clean_log(open_delta_table(tmp_path), clock=clock).is_empty()
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no more"], ids=["empty", "torn"])
 def test_nothing_is_deleted_on_the_word_of_a_broken_checkpoint(tmp_path: Path, content: bytes) -> None:
     make_table(tmp_path, (3, 6, 8))
     DeltaHistory(tmp_path).write(log_name(6, "checkpoint.parquet"), content)
-    assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
+    assert clean_log(open_delta_table(tmp_path), clock=clock)["version"].max() == 2
 
 
 def test_sidecars_go_with_their_checkpoints_but_not_those_in_use_or_young(tmp_path: Path) -> None:
     table = make_table(tmp_path, features=("v2Checkpoint",), checkpointPolicy="v2")
     folder = tmp_path / "_delta_log/_sidecars"
     old = {p.name for p in folder.iterdir()}
-    write_checkpoint(opened(tmp_path), 9)
+    write_checkpoint(open_delta_table(tmp_path), 9)
     DeltaHistory(tmp_path).write("_delta_log/_sidecars/orphan.parquet", b"x").write(
         "_delta_log/_sidecars/young.parquet", b"x"
     )
     for file in folder.iterdir():
         at = (NOW - (timedelta(hours=14) if file.name == "young.parquet" else 3 * DAY)).timestamp()
         os.utime(file, (at, at))
-    names = {name for files in opened(tmp_path).log.checkpoints() if files.version > 3
-             for name in opened(tmp_path).log.checkpoint(files).sidecars}  # fmt: skip
-    clean_log(opened(tmp_path), dry_run=False, clock=clock)
+    names = {name for files in open_delta_table(tmp_path).log.checkpoints() if files.version > 3
+             for name in open_delta_table(tmp_path).log.checkpoint(files).sidecars}  # fmt: skip
+    clean_log(open_delta_table(tmp_path), dry_run=False, clock=clock)
     assert {p.name for p in folder.iterdir()} == names | {"young.parquet"}
     assert len(old - names) == 1
     assert files_by_version(tmp_path) == {6: 7, 7: 8, 8: 9, 9: 10}
@@ -180,7 +175,7 @@ def test_a_checkpoint_whose_sidecar_is_gone_is_no_base(tmp_path: Path) -> None:
     table = make_table(tmp_path, (3, 6, 8), ("v2Checkpoint",), checkpointPolicy="v2")
     (newest,) = table.log.checkpoint(table.log.checkpoints()[-2]).sidecars
     DeltaHistory(tmp_path).remove(f"_delta_log/_sidecars/{newest}")
-    assert clean_log(opened(tmp_path), clock=clock)["version"].max() == 2
+    assert clean_log(open_delta_table(tmp_path), clock=clock)["version"].max() == 2
 
 
 def test_what_a_killed_writer_left_in_the_log_goes(tmp_path: Path) -> None:
@@ -239,7 +234,7 @@ def test_a_crash_at_any_step_leaves_every_newer_version_readable(tmp_path: Path)
             clean_log(DeltaTable(CrashingStorage(folder, step)), dry_run=False, clock=clock)
         except StoreUnavailableError:
             assert files_by_version(folder).items() >= {6: 7, 7: 8, 8: 9, 9: 10}.items()
-            clean_log(opened(folder), dry_run=False, clock=clock)
+            clean_log(open_delta_table(folder), dry_run=False, clock=clock)
             assert files_by_version(folder) == {6: 7, 7: 8, 8: 9, 9: 10}
         else:
             break
@@ -255,27 +250,27 @@ def test_others_read_what_is_left(tmp_path: Path) -> None:
     table.checkpoint(4, parts=2)
     for file in (tmp_path / "_delta_log").iterdir():
         os.utime(file, (10**9, 10**9 + int(file.name[:20]) if file.name[:20].isdecimal() else 10**9))
-    table = opened(tmp_path)
+    table = open_delta_table(tmp_path)
     deletions = table.clean_log(keep_versions=[3], dry_run=False)
     assert deletions["name"].to_list() == [f"{v:020d}.json" for v in (0, 1)]
     for version, expected in ((3, [1, 2, 3]), (4, [1, 2, 3, 4])):
         for oracle in ORACLES.values():
             assert sorted(oracle(str(tmp_path), version)["id"].to_pylist()) == expected
     table.append(pl.DataFrame({"id": [5]}))
-    assert sorted(opened(tmp_path).scan().collect()["id"]) == [1, 2, 3, 4, 5]
+    assert sorted(open_delta_table(tmp_path).scan().collect()["id"]) == [1, 2, 3, 4, 5]
 
 
 def test_a_hint_that_names_what_goes_goes_first(tmp_path: Path) -> None:
     make_table(tmp_path)
     history = DeltaHistory(tmp_path).hint({"version": 3, "size": 5})
-    deletions = clean_log(opened(tmp_path), dry_run=False, clock=clock)
+    deletions = clean_log(open_delta_table(tmp_path), dry_run=False, clock=clock)
     assert deletions.row(0)[:3] == ("_last_checkpoint", "hint", None)
     assert "_last_checkpoint" not in log_files(tmp_path)
     assert len(deltalake.DeltaTable(str(tmp_path)).file_uris()) == 10
-    write_checkpoint(opened(tmp_path), 9)
-    assert clean_log(opened(tmp_path), clock=clock).is_empty()
+    write_checkpoint(open_delta_table(tmp_path), 9)
+    assert clean_log(open_delta_table(tmp_path), clock=clock).is_empty()
     assert history.hint(b"no JSON") is history
-    assert clean_log(opened(tmp_path), clock=clock).is_empty()
+    assert clean_log(open_delta_table(tmp_path), clock=clock).is_empty()
 
 
 def test_a_table_that_has_cleaned_its_log_goes_on(tmp_path: Path) -> None:
@@ -290,12 +285,12 @@ def test_a_table_that_has_cleaned_its_log_goes_on(tmp_path: Path) -> None:
 
 def test_what_others_wrote_since_the_table_was_opened_is_known(tmp_path: Path) -> None:
     make_table(tmp_path, (3,), ("v2Checkpoint",), checkpointPolicy="v2")
-    table = opened(tmp_path)
+    table = open_delta_table(tmp_path)
     assert table.log.files.height == 11
-    write_checkpoint(opened(tmp_path), 7)  # of a version that a refresh does not list again
-    opened(tmp_path).compact_log(1, 2)
+    write_checkpoint(open_delta_table(tmp_path), 7)  # of a version that a refresh does not list again
+    open_delta_table(tmp_path).compact_log(1, 2)
     clean_log(table, keep_versions=[7], dry_run=False, clock=lambda: NOW + 50_000 * DAY)
     assert files_by_version(tmp_path) == {7: 8, 8: 9, 9: 10}
     assert not list((tmp_path / "_delta_log").glob("*.compacted.json"))
-    clean_log(opened(tmp_path), keep_versions=[2], dry_run=False, clock=lambda: NOW + 50_000 * DAY)
-    assert opened(tmp_path).snapshot(7).num_files == 8, "its sidecar is in use"
+    clean_log(open_delta_table(tmp_path), keep_versions=[2], dry_run=False, clock=lambda: NOW + 50_000 * DAY)
+    assert open_delta_table(tmp_path).snapshot(7).num_files == 8, "its sidecar is in use"

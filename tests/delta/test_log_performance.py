@@ -24,6 +24,7 @@ from lakeview.model.errors import NotATableError
 from lakeview.storage import open_storage
 from tests.builders.actions import add, info, metadata, protocol
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory, log_name, parquet_actions
+from tests.builders.opening import open_delta_table
 from tests.builders.stores import FarStorage
 
 PARSED = pa.struct({"numRecords": pa.int64(), "minValues": pa.struct({"id": pa.int64()})}.items())
@@ -61,9 +62,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], list[str]]]:
 
 def write_checkpoint(history: DeltaHistory, groups: list[list[dict[str, Any]]]) -> DeltaTable:
     history.create().write(log_name(0, "checkpoint.parquet"), checkpoint(groups))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
-    return table
+    return open_delta_table(history.address)
 
 
 def test_opening_reads_the_one_row_group_that_says_what_the_table_is(
@@ -226,8 +225,7 @@ def test_opening_lists_the_log_from_the_checkpoint_that_the_hint_names(history: 
 
 def test_a_time_is_the_same_whether_or_not_the_log_was_listed_whole(history: DeltaHistory) -> None:
     """A copy gave every file one time: of the commits after the checkpoint alone that cannot be seen."""
-    table = lv.open_table(copied(history).address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(copied(history).address)
     early = table.snapshot().timestamp
     assert early == datetime(2026, 12, 1, tzinfo=UTC)
     assert table.history()["timestamp"][0] == early

@@ -18,6 +18,7 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from tests.builders.findings import GRAVE
+from tests.builders.opening import open_delta_table
 
 SCHEMA = Schema(
     (
@@ -172,8 +173,7 @@ def test_each_matched_row_of_a_large_file_meets_its_own_source_row(
 
 def test_files_that_hold_no_key_are_not_read(tmp_path: Path) -> None:
     table = make_table(tmp_path)
-    other = lv.open_table(str(tmp_path))
-    assert isinstance(other, DeltaTable)
+    other = open_delta_table(str(tmp_path))
     other.merge(rows([35], 0.0, "x"), ["id"]).when_matched_update().execute()
     assert metrics(other)["numTargetFilesRemoved"] == 1
     assert other.storage.requests["open"] == 2, (

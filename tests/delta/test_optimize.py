@@ -16,6 +16,7 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CommitConflictError, InvalidRequestError
 from lakeview.model.schema import Schema
 from tests.builders.findings import GRAVE
+from tests.builders.opening import open_delta_table
 
 SCHEMA = Schema(
     (
@@ -56,18 +57,12 @@ def make_table(
     return table
 
 
-def again(table: lv.Table) -> DeltaTable:
-    table_again = lv.open_table(table.address)
-    assert isinstance(table_again, DeltaTable)
-    return table_again
-
-
 def all_rows(table: lv.Table) -> pl.DataFrame:
-    return again(table).scan().collect().sort("id")
+    return open_delta_table(table).scan().collect().sort("id")
 
 
 def metrics(table: DeltaTable) -> dict[str, Any]:
-    kinds = again(table).commit(again(table).latest_version).select("kind", "action").iter_rows()
+    kinds = open_delta_table(table).commit(open_delta_table(table).latest_version).select("kind", "action").iter_rows()
     metrics_found: dict[str, Any] = next(json.loads(a) for k, a in kinds if k == "commitInfo")["operationMetrics"]
     return metrics_found
 
@@ -81,27 +76,29 @@ def test_the_rows_stay_in_fewer_files_without_deletion_vectors(
     table = make_table(tmp_path, properties, partition_by)
     table.delete("id % 9 = 4 AND id < 50")
     before = all_rows(table)
-    ids = again(table).scan(row_tracking=True).collect().sort("id") if "delta.enableRowTracking" in properties else None
+    tracked = "delta.enableRowTracking" in properties
+    ids = open_delta_table(table).scan(row_tracking=True).collect().sort("id") if tracked else None
     version = table.optimize(z_order_by=order)
     assert all_rows(table).equals(before)
-    snapshot = again(table).snapshot()
+    snapshot = open_delta_table(table).snapshot()
     assert snapshot.num_files == (2 if partition_by else 1)
     assert snapshot.files["deletion_vector"].null_count() == snapshot.num_files
-    assert again(table).history(1)["data_change"].to_list() == [False]
+    assert open_delta_table(table).history(1)["data_change"].to_list() == [False]
     if ids is not None:
-        assert again(table).scan(row_tracking=True).collect().sort("id").equals(ids)
+        assert open_delta_table(table).scan(row_tracking=True).collect().sort("id").equals(ids)
         assert version is not None
-        assert again(table).changes(version).collect().is_empty()
+        assert open_delta_table(table).changes(version).collect().is_empty()
     assert int(metrics(table)["numAddedFiles"]) == snapshot.num_files
-    assert [f for f in again(table).check() if f.severity in GRAVE] == []
+    assert [f for f in open_delta_table(table).check() if f.severity in GRAVE] == []
 
 
 def test_files_are_packed_to_about_the_size_asked_for_and_large_ones_left(tmp_path: Path) -> None:
     table = make_table(tmp_path)
-    size = int(again(table).snapshot().files["size"].max() or 0)  # type: ignore[arg-type]  # of a column of numbers
+    sizes = open_delta_table(table).snapshot().files["size"]
+    size = int(sizes.max() or 0)  # type: ignore[arg-type]  # of a column of numbers
     groups: list[tuple[int, int]] = []
     table.optimize(target_bytes=size * 2 + 10, progress=lambda done, total: groups.append((done, total)))
-    assert again(table).snapshot().num_files == 3
+    assert open_delta_table(table).snapshot().num_files == 3
     assert [done for done, _ in groups] == sorted(done for done, _ in groups)
     assert groups[-1][0] == groups[-1][1]
     assert table.optimize(target_bytes=1) is None
@@ -110,7 +107,8 @@ def test_files_are_packed_to_about_the_size_asked_for_and_large_ones_left(tmp_pa
 def test_only_the_partitions_asked_for_are_written_again(tmp_path: Path) -> None:
     table = make_table(tmp_path, {}, ("part",))
     table.optimize("part = 1")
-    counts = again(table).snapshot().files.select(pl.col("partition").struct.field("part")).to_series().value_counts()
+    files = open_delta_table(table).snapshot().files
+    counts = files.select(pl.col("partition").struct.field("part")).to_series().value_counts()
     assert dict(counts.iter_rows()) == {0: 6, 1: 1}
 
 
@@ -126,10 +124,10 @@ def test_rows_near_each_other_in_every_column_share_files(
     with table.transaction("OPTIMIZE") as txn:
         txn.optimize(z_order_by=["x", "s"], target_bytes=1_500)
     assert all_rows(table).equals(every)
-    files = again(table).snapshot().num_files
+    files = open_delta_table(table).snapshot().num_files
     assert files > 8
     for where in ("x BETWEEN 100 AND 120", "s = 's050'"):
-        count = again(table).plan(where)["kept"].sum()
+        count = open_delta_table(table).plan(where)["kept"].sum()
         assert count < files / 2, f"{where} reads {count} of {files} files"
 
 
@@ -153,24 +151,24 @@ def test_deletes_meanwhile_follow_the_rows_to_their_new_files(
     table = make_table(tmp_path, VECTORS)
     table.delete("id % 7 = 1")
     before = all_rows(table)
-    mine = again(table).transaction("OPTIMIZE")
+    mine = open_delta_table(table).transaction("OPTIMIZE")
     mine.optimize()
     for change in meanwhile:
-        change(again(table))
+        change(open_delta_table(table))
     mine.commit()
     assert all_rows(table).equals(before.filter(~pl.sql_expr(delete_condition)))
-    assert again(table).snapshot().num_files == 1
-    assert [f for f in again(table).check() if f.severity in GRAVE] == []
+    assert open_delta_table(table).snapshot().num_files == 1
+    assert [f for f in open_delta_table(table).check() if f.severity in GRAVE] == []
 
 
 def test_rows_in_another_order_and_files_that_went_conflict(tmp_path: Path) -> None:
     table = make_table(tmp_path, VECTORS)
-    mine = again(table).transaction("OPTIMIZE")
+    mine = open_delta_table(table).transaction("OPTIMIZE")
     mine.optimize(z_order_by=["x"])
     table.delete("id = 3")
     with pytest.raises(CommitConflictError), mine:
         pass
-    mine = again(table).transaction("OPTIMIZE")
+    mine = open_delta_table(table).transaction("OPTIMIZE")
     mine.optimize()
     table.delete("id < 10")
     with pytest.raises(CommitConflictError, match="both remove the file"), mine:

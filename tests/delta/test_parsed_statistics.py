@@ -17,12 +17,7 @@ from lakeview.delta.table import DeltaTable
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.bounds import bounds, row
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory
-
-
-def opened(address: str) -> DeltaTable:
-    table = lv.open_table(address)
-    assert isinstance(table, DeltaTable)
-    return table
+from tests.builders.opening import open_delta_table
 
 
 def parsed_shape(count_name: str, value: pa.DataType) -> dict[str, dict[str, pa.DataType]]:
@@ -165,7 +160,7 @@ def test_structs_of_thousands_of_columns_take_seconds_too(history: DeltaHistory)
 
 def cloned(table: DeltaTable) -> DeltaTable:
     table.clone(f"{table.address}-clone")
-    return opened(f"{table.address}-clone")
+    return open_delta_table(f"{table.address}-clone")
 
 
 def restored(table: DeltaTable) -> DeltaTable:
@@ -194,7 +189,7 @@ def test_a_file_that_is_added_again_keeps_statistics_that_a_checkpoint_has_as_st
     add_file = {"add": {**file["add"], "stats_parsed": parsed}}
     history.commit(*actions).commit(file)
     history.checkpoint(actions=[*actions, add_file], shape=parsed_shape("nullCount", pa.int64())).without(0, 1)
-    table = opened(history.address)
+    table = open_delta_table(history.address)
     result = again(table)
     newest = result if isinstance(result, DeltaTable) else table
     (action,) = newest.commit(newest.snapshot().version).filter(kind="add")["action"]

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
-from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import UnsupportedTableError
 from tests.builders.actions import Action, add, metadata, protocol, schema_string, struct
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import array, map_of
+from tests.builders.opening import open_delta_table
 
 YEAR_1, YEAR_9999 = datetime.fromisoformat("0001-01-01"), datetime.fromisoformat("9999-12-31T23:59:59.999999")
 
@@ -311,8 +311,7 @@ def test_rows_that_no_file_can_hold_are_not_written(
     first = next(iter(columns))
     history.commit(protocol(), metadata(columns, partition_by=("p",) if first == "p" else ()))
     rows = pl.DataFrame({first: [None]}, schema={first: {"id": pl.Int64, "p": pl.String, "v": pl.Null}[first]})
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     with pytest.raises(UnsupportedTableError, match=column) as caught:
         table.append(rows)
     assert caught.value.kind == "void-columns"
@@ -382,8 +381,7 @@ def test_rows_are_deleted_from_a_file_that_asks_for_views(
     history.create({"id": "long"} | {name: column[0] for name, column in columns.items()})
     rows = {name: pa.array([v, None, v], plain).cast(views) for name, (_, plain, views, v) in columns.items()}
     history.commit(parquet(history, "f", pa.table({"id": [1, 2, 3]} | rows)))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     table.delete("id = 1")
     left = table.scan().select("id", "c", "s", "l", "large").collect().rows()
     assert left == [(2, None, None, None, None), (3, value, {"x": value}, [value], [value])]

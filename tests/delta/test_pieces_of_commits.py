@@ -9,11 +9,11 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.log import table_log
-from lakeview.delta.table import DeltaTable
 from lakeview.model.config import Config
 from lakeview.model.errors import CorruptTableError
 from tests.builders.actions import Action, add, info, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 
 
 @pytest.fixture(autouse=True)
@@ -21,12 +21,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commits of a few lines count as large."""
     monkeypatch.setattr(table_log, "_PIECE_BYTES", 300)
     monkeypatch.setattr(table_log, "_READ_BYTES", 1000)
-
-
-def opened(history: DeltaHistory) -> DeltaTable:
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
-    return table
 
 
 def write_history(folder: Path) -> DeltaHistory:
@@ -44,7 +38,7 @@ def test_pieces_are_whole_lines_and_add_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest_first: bool, read_bytes: int
 ) -> None:
     monkeypatch.setattr(table_log, "_READ_BYTES", read_bytes)
-    log = opened(write_history(tmp_path)).log
+    log = open_delta_table(write_history(tmp_path)).log
     lines: dict[int, list[bytes]] = {}
     for version, piece in log.each_piece([2, 1, 0], newest_first=newest_first):
         lines.setdefault(version, []).append(piece)
@@ -60,13 +54,13 @@ def test_a_pretty_printed_commit_is_cut_between_its_actions(tmp_path: Path) -> N
     history = DeltaHistory(tmp_path)
     actions = [protocol(), metadata(), *(add(f"a{i}", partition={"x": "1"}) for i in range(20))]
     history.raw_commit("\n".join(json.dumps(action, indent=2) for action in actions).encode())
-    assert sorted(opened(history).snapshot().files["path"]) == sorted(f"a{i}" for i in range(20))
+    assert sorted(open_delta_table(history).snapshot().files["path"]) == sorted(f"a{i}" for i in range(20))
 
 
 def test_a_line_longer_than_a_piece_stays_whole(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path).create()
     history.commit(add("a"), add("b", tags={"k": "x" * 5000}), add("c"))
-    table = opened(history)
+    table = open_delta_table(history)
     for newest_first in (False, True):
         pieces = [piece for _, piece in table.log.each_piece([1], newest_first=newest_first)]
         assert sorted(b"".join(pieces).splitlines()) == sorted(table.log.commit_bytes(1).splitlines())
@@ -79,7 +73,7 @@ def test_newest_first_gives_the_live_files_backwards(tmp_path: Path, checkpoint:
     if checkpoint is not None:
         history.checkpoint(checkpoint)
     columns = ["size", "records", "stats", "partition_values"]
-    state = opened(history).state()
+    state = open_delta_table(history).state()
     expected = state.adds(columns)
     rows_found = [row for part in state.newest_first(columns) for row in part.select(expected.columns).iter_rows()]
     assert rows_found == expected.rows()[::-1]
@@ -87,7 +81,7 @@ def test_newest_first_gives_the_live_files_backwards(tmp_path: Path, checkpoint:
 
 
 def test_history_of_commits_in_pieces_is_complete(tmp_path: Path) -> None:
-    table = opened(write_history(tmp_path))
+    table = open_delta_table(write_history(tmp_path))
     assert table.history()["operation"].to_list() == [None, None, "CREATE"]
     assert table.schemas()["version"].to_list() == [0]
     assert table.snapshot().num_records == sum(range(8, 20)) + 151
@@ -97,9 +91,9 @@ def test_a_broken_line_is_counted_from_the_beginning_of_its_commit(tmp_path: Pat
     lines = "".join(json.dumps(add(f"a{i}")) + "\n" for i in range(20))
     history = DeltaHistory(tmp_path).create().raw_commit(lines.encode() + b'{"add":7}\n')
     with pytest.raises(CorruptTableError, match="at line 21"):
-        opened(history).state().adds([])
+        open_delta_table(history).state().adds([])
     with pytest.raises(CorruptTableError, match="at line 21"):
-        list(opened(history).state().newest_first([]))
+        list(open_delta_table(history).state().newest_first([]))
 
 
 def test_a_large_commit_beyond_the_limit_is_refused(tmp_path: Path) -> None:

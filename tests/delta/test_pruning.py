@@ -16,6 +16,7 @@ from lakeview.rows.parquet import read_task
 from tests.builders.actions import add, metadata, protocol, struct
 from tests.builders.history import DeltaHistory
 from tests.builders.months import months
+from tests.builders.opening import open_delta_table
 from tests.builders.stores import FarStorage
 
 P, S, K = "partition", "statistics", "kept"
@@ -94,8 +95,7 @@ def test_a_scan_is_pinned_to_its_version(history: DeltaHistory) -> None:
 
 @pytest.mark.parametrize("address", ["in a folder", "in memory"], indirect=True)
 def test_two_scans_of_the_same_files_may_be_read_in_turns(address: str) -> None:
-    table = lv.open_table(months(DeltaHistory(address)).address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(months(DeltaHistory(address)).address)
     with table.storage.open("m1") as one, table.storage.open("m1") as other:
         begun = one.read(8)
         assert other.read(4) == begun[:4]
@@ -160,8 +160,7 @@ def test_a_file_whose_values_are_all_null_matches_no_comparison(history: DeltaHi
 
 
 def test_a_task_travels_alone(history: DeltaHistory) -> None:
-    table = lv.open_table(months(history).address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(months(history).address)
     tasks = table.tasks(columns=["month", "day"], where="month = 2")
     copies = pickle.loads(pickle.dumps(tasks))
     batches = [batch for task in copies for batch in read_task(task)]

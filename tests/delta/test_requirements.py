@@ -14,14 +14,9 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import CommitConflictError, CorruptTableError, InvalidRequestError, UnsupportedTableError
 from tests.builders.actions import Action, add, metadata, protocol, txn
 from tests.builders.history import DeltaHistory, log_name
+from tests.builders.opening import open_delta_table
 
 ROW = pl.DataFrame({"id": [1]})
-
-
-def opened(history: DeltaHistory) -> DeltaTable:
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
-    return table
 
 
 def recorded(table: DeltaTable, kind: str) -> list[dict[str, Any]]:
@@ -50,7 +45,7 @@ def test_a_sidecar_in_a_commit_does_not_count(history: DeltaHistory) -> None:
 
 
 def test_a_commit_has_one_version_of_an_application(history: DeltaHistory) -> None:
-    table = opened(history.create())
+    table = open_delta_table(history.create())
     with table.transaction() as transaction:
         transaction.append(ROW)
         transaction.set_transaction("app", 1)
@@ -63,7 +58,7 @@ def test_two_commits_do_not_change_one_domain(history: DeltaHistory) -> None:
         return {"domainMetadata": {"domain": "d", "configuration": text, "removed": False}}
 
     first = writer_features("domainMetadata")
-    table = opened(history.commit(*first, domain("1")).commit(domain("2")))
+    table = open_delta_table(history.commit(*first, domain("1")).commit(domain("2")))
     transaction = table.transaction()
     transaction.restore(0)
     history.commit(domain("3"))
@@ -73,7 +68,7 @@ def test_two_commits_do_not_change_one_domain(history: DeltaHistory) -> None:
 
 
 def test_a_restore_keeps_features_and_the_largest_column_id(history: DeltaHistory) -> None:
-    table = opened(history.create())
+    table = open_delta_table(history.create())
     table.set_properties({"delta.columnMapping.mode": "name"})
     table.add_column("more", "long")
     features, largest = table.snapshot().protocol.reader_features, "delta.columnMapping.maxColumnId"
@@ -86,11 +81,13 @@ def test_a_restore_keeps_features_and_the_largest_column_id(history: DeltaHistor
 def test_a_table_of_iceberg_readers_is_not_written(history: DeltaHistory) -> None:
     history.commit(*writer_features("icebergCompatV1", "columnMapping", enableIcebergCompatV1="true"))
     with pytest.raises(UnsupportedTableError, match="icebergCompatV1"):
-        opened(history).append(ROW)
+        open_delta_table(history).append(ROW)
 
 
 def test_no_row_ids_are_given_while_row_tracking_is_suspended(history: DeltaHistory) -> None:
-    table = opened(history.commit(*writer_features("rowTracking", "domainMetadata", rowTrackingSuspended="true")))
+    table = open_delta_table(
+        history.commit(*writer_features("rowTracking", "domainMetadata", rowTrackingSuspended="true"))
+    )
     table.append(ROW)
     assert "baseRowId" not in recorded(table, "add")[0]
     table.set_properties({"delta.rowTrackingSuspended": "false"})
@@ -105,7 +102,7 @@ def test_a_clustering_column_has_statistics_and_stays(history: DeltaHistory) -> 
     physical = table.snapshot().schema["id"].physical_name
     clustering = {"domain": "delta.clustering", "configuration": json.dumps({"clusteringColumns": [[physical]]})}
     history.commit({"domainMetadata": {**clustering, "removed": False}}, version=1)
-    table = opened(history)
+    table = open_delta_table(history)
     table.append(pl.DataFrame({"id": [1], "x": [2]}))
     assert json.loads(recorded(table, "add")[0]["stats"])["minValues"][physical] == 1
     with pytest.raises(InvalidRequestError, match="clustered by it"):
@@ -114,22 +111,22 @@ def test_a_clustering_column_has_statistics_and_stays(history: DeltaHistory) -> 
 
 def test_the_first_time_inside_a_commit_is_above_that_of_the_file_before(history: DeltaHistory) -> None:
     late = datetime(2100, 1, 1, tzinfo=UTC)
-    table = opened(history.create().dated(0, late))
+    table = open_delta_table(history.create().dated(0, late))
     table.set_properties({"delta.enableInCommitTimestamps": "true"})
     assert recorded(table, "commitInfo")[0]["inCommitTimestamp"] == late.timestamp() * 1000 + 1
 
 
 def test_times_inside_commits_may_go_and_come_again(history: DeltaHistory) -> None:
-    table = opened(history.create())
+    table = open_delta_table(history.create())
     for text in ("true", "false", "true"):
         table.set_properties({"delta.enableInCommitTimestamps": text})
     assert table.snapshot().properties["delta.inCommitTimestampEnablementVersion"] == "3"
-    table = opened(history)
+    table = open_delta_table(history)
     assert table.history().sort("version")["timestamp_source"].to_list() == ["file", "file", "file", "in-commit"]
 
 
 def test_a_checksum_has_no_time_inside_the_commit_where_there_is_none(history: DeltaHistory) -> None:
-    table = opened(history.create().commit(txn("app", 1)))
+    table = open_delta_table(history.create().commit(txn("app", 1)))
     assert table.write_checksum()
     name = log_name(1, "crc")
     assert "inCommitTimestampOpt" not in json.loads(table.storage.read(name))

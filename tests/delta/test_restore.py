@@ -26,6 +26,7 @@ from lakeview.model.errors import (
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from tests.builders.findings import GRAVE
+from tests.builders.opening import open_delta_table
 
 SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("name", PrimitiveType("string"))))
 ALL = {
@@ -45,45 +46,39 @@ def make_table(address: Path, properties: dict[str, str] | None = None) -> Delta
     return table
 
 
-def again(table: lv.Table) -> DeltaTable:
-    table_again = lv.open_table(table.address)
-    assert isinstance(table_again, DeltaTable)
-    return table_again
-
-
 @pytest.mark.parametrize("properties", [{}, ALL], ids=["plain", "with everything"])
 def test_a_version_comes_back_whatever_happened_since(tmp_path: Path, properties: dict[str, str]) -> None:
     table = make_table(tmp_path, properties)
-    before = {version: again(table).scan(version).collect().sort("id") for version in (1, 2)}
+    before = {version: open_delta_table(table).scan(version).collect().sort("id") for version in (1, 2)}
     table.delete("id % 3 = 1")
     table.update({"name": "'x'"}, "id < 5")
     table.optimize()
     table.add_column("more", PrimitiveType("long"))
     table.append(rows(50).with_columns(more=pl.lit(1, pl.Int64)))
     for version in (2, 1, 2):
-        restored = again(table).restore(version)
-        assert again(table).scan().collect().sort("id").equals(before[version])
-        assert again(table).latest_version == restored
-    assert again(table).restore(2) is None, "it is that already"
+        restored = open_delta_table(table).restore(version)
+        assert open_delta_table(table).scan().collect().sort("id").equals(before[version])
+        assert open_delta_table(table).latest_version == restored
+    assert open_delta_table(table).restore(2) is None, "it is that already"
     if not properties:
         query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(tmp_path))).execute("select * from t")
         assert pl.DataFrame(query.read_all()).sort("id").equals(before[2])
     else:
-        ids = again(table).scan(row_tracking=True).collect()["_row_id"]
-        again(table).append(rows(70))
-        later = again(table).scan(row_tracking=True).collect()["_row_id"]
+        ids = open_delta_table(table).scan(row_tracking=True).collect()["_row_id"]
+        open_delta_table(table).append(rows(70))
+        later = open_delta_table(table).scan(row_tracking=True).collect()["_row_id"]
         assert later.n_unique() == later.len() == ids.len() + 10, "ids go on from their mark"
-    assert [f for f in again(table).check() if f.severity in GRAVE] == []
-    assert "violated" not in again(table).audit()["verdict"].to_list()
+    assert [f for f in open_delta_table(table).check() if f.severity in GRAVE] == []
+    assert "violated" not in open_delta_table(table).audit()["verdict"].to_list()
 
 
 def test_a_moment_comes_back_and_the_commit_says_what_it_did(tmp_path: Path) -> None:
     table = make_table(tmp_path)
-    moment = again(table).history()["timestamp"][0]
+    moment = open_delta_table(table).history()["timestamp"][0]
     table.delete()
     table.restore(at=moment + timedelta(milliseconds=0))
-    assert again(table).snapshot().num_records == 20
-    kinds = again(table).commit(4).select("kind", "action").iter_rows()
+    assert open_delta_table(table).snapshot().num_records == 20
+    kinds = open_delta_table(table).commit(4).select("kind", "action").iter_rows()
     info = next(json.loads(text) for kind, text in kinds if kind == "commitInfo")
     assert info["operation"] == "RESTORE"
     assert (info["operationMetrics"]["numRestoredFiles"], info["operationMetrics"]["numRemovedFiles"]) == ("2", "0")
@@ -91,9 +86,9 @@ def test_a_moment_comes_back_and_the_commit_says_what_it_did(tmp_path: Path) -> 
 
 def test_a_transaction_that_restores_records_its_target_if_it_does_no_more(tmp_path: Path) -> None:
     table = make_table(tmp_path)
-    with again(table).transaction("RESTORE") as txn:
+    with open_delta_table(table).transaction("RESTORE") as txn:
         txn.restore(1)
-    with again(table).transaction("RESTORE") as txn:
+    with open_delta_table(table).transaction("RESTORE") as txn:
         txn.restore(2)
         txn.append(rows(90))
     table.refresh()
@@ -117,29 +112,29 @@ def test_a_restore_to_nothing_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_gone_is_named_and_nothing_changes(tmp_path: Path) -> None:
     table = make_table(tmp_path)
-    (first, _) = [tmp_path / path for path in again(table).snapshot().files["path"]]
+    (first, _) = [tmp_path / path for path in open_delta_table(table).snapshot().files["path"]]
     table.overwrite(rows(90))
     first.unlink()
     with pytest.raises(DataFileMissingError, match=r"1 of 2 files of that version are not in the store any more"):
-        again(table).restore(2)
+        open_delta_table(table).restore(2)
     with pytest.raises(VersionNotFoundError):
-        again(table).restore(77)
-    assert again(table).latest_version == 3
+        open_delta_table(table).restore(77)
+    assert open_delta_table(table).latest_version == 3
 
 
 def test_a_restore_collides_with_whatever_came_in_between(tmp_path: Path) -> None:
     table = make_table(tmp_path)
-    mine = again(table).transaction("RESTORE")
+    mine = open_delta_table(table).transaction("RESTORE")
     mine.restore(1)
     table.append(rows(30))
     with pytest.raises(CommitConflictError), mine:
         pass
-    assert again(table).snapshot().num_records == 30
+    assert open_delta_table(table).snapshot().num_records == 30
 
 
 def test_a_restore_collides_with_a_property_that_it_would_have_taken_back(tmp_path: Path) -> None:
     table = make_table(tmp_path)
-    mine = again(table).transaction("RESTORE")
+    mine = open_delta_table(table).transaction("RESTORE")
     mine.restore(1)
     table.set_properties({"delta.checkpointPolicy": "classic"})
     with pytest.raises(CommitConflictError, match="changed the table's metadata"), mine:
@@ -160,13 +155,13 @@ def test_nothing_is_restored_while_a_vacuum_deletes(tmp_path: Path) -> None:
     path.write_text(json.dumps(begin))
     for _ in range(2):
         with pytest.raises(CommitConflictError, match="a vacuum, version 4, is deleting files") as caught:
-            again(table).restore(2)
+            open_delta_table(table).restore(2)
         assert (caught.value.kind, caught.value.version, caught.value.user) == ("concurrent-vacuum", 4, "ann")
-        again(table).checkpoint()  # the log is read from there on
+        open_delta_table(table).checkpoint()  # the log is read from there on
     begin["commitInfo"]["timestamp"] = milliseconds(system_clock() - timedelta(hours=2))  # it was killed
     path.write_text(json.dumps(begin))
-    assert again(table).restore(2) == 5
-    assert again(table).scan().collect().height == 20
+    assert open_delta_table(table).restore(2) == 5
+    assert open_delta_table(table).scan().collect().height == 20
 
 
 def test_a_vacuum_that_ended_is_not_the_one_that_still_deletes(tmp_path: Path) -> None:
@@ -178,9 +173,9 @@ def test_a_vacuum_that_ended_is_not_the_one_that_still_deletes(tmp_path: Path) -
     for version, commit in enumerate(commits[:3], first):
         (log / f"{version:020}.json").write_text(json.dumps(commit))
     with pytest.raises(CommitConflictError, match="a vacuum, version 4, is deleting files"):
-        again(table).restore(2)
+        open_delta_table(table).restore(2)
     (log / f"{first + 3:020}.json").write_text(json.dumps(commits[3]))
-    assert again(table).restore(2) == first + 4
+    assert open_delta_table(table).restore(2) == first + 4
 
 
 def test_a_vacuum_counts_whatever_a_log_cleanup_takes_beside_the_restore(tmp_path: Path) -> None:
@@ -192,7 +187,7 @@ def test_a_vacuum_counts_whatever_a_log_cleanup_takes_beside_the_restore(tmp_pat
         (log / f"{version:020}.json").write_text(json.dumps(info))
     table.refresh()
     table.checkpoint()
-    opened, later = again(table), again(table)
+    opened, later = open_delta_table(table), open_delta_table(table)
     versions = opened.log.versions()
     assert later.log.versions() == versions
     for version in range(begin):  # gone after they were listed

@@ -31,6 +31,7 @@ from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.rows.matching import matching_rows
 from tests.builders.findings import GRAVE
+from tests.builders.opening import open_delta_table
 
 SCHEMA = Schema(
     (
@@ -218,8 +219,7 @@ def test_a_vector_grows_and_its_file_goes_with_its_last_row(tmp_path: Path) -> N
 
 def test_files_that_cannot_match_are_not_read(tmp_path: Path) -> None:
     table = make_table(tmp_path, {}, ())
-    opened = lv.open_table(str(tmp_path))
-    assert isinstance(opened, DeltaTable)
+    opened = open_delta_table(str(tmp_path))
     opened.delete("id = 3")
     assert opened.storage.requests["open"] == 2, "one file, for the condition and for what stays"
     assert actions(table if table.refresh() else opened)["commitInfo"][0]["operationMetrics"] | {} == {
@@ -444,8 +444,7 @@ def test_an_operation_that_collides_is_done_again_on_what_is_there_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make_table(tmp_path, {}, ())
-    other = lv.open_table(str(tmp_path))
-    assert isinstance(other, DeltaTable)
+    other = open_delta_table(str(tmp_path))
     commit = Transaction.commit
     waiting = [lambda: other.delete("id = 2")]
 
@@ -464,8 +463,7 @@ def test_a_file_with_more_rows_than_its_statistics_say_keeps_them(tmp_path: Path
     lv.create_table(str(tmp_path), SCHEMA, properties=properties).append(rows(0, 3))
     commit = tmp_path / "_delta_log" / f"{1:020d}.json"
     commit.write_text(commit.read_text().replace('numRecords\\":3', 'numRecords\\":2'))
-    table = lv.open_table(str(tmp_path))
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(str(tmp_path))
     table.delete("id < 2")
     assert table.scan().collect()["id"].to_list() == [2]
 

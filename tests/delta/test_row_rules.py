@@ -18,6 +18,7 @@ from lakeview.model.errors import ConstraintViolationError, InvalidRequestError,
 from lakeview.model.schema import Schema
 from tests.builders.actions import metadata, protocol
 from tests.builders.history import START, DeltaHistory
+from tests.builders.opening import open_delta_table
 
 FEATURES = ["invariants", "checkConstraints", "generatedColumns", "identityColumns", "allowColumnDefaults"]
 
@@ -30,9 +31,7 @@ def make_table(history: DeltaHistory, *fields: dict[str, Any], **properties: str
     schema = json.dumps({"type": "struct", "fields": list(fields)})
     declaration = metadata(schema=schema, properties={f"delta.{k}": v for k, v in properties.items()})
     history.commit(protocol(1, 7, writerFeatures=FEATURES), declaration)
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
-    return table
+    return open_delta_table(history.address)
 
 
 ID, DAY, TEXT = field("Id", "long"), field("day", "date"), field("s", "string")
@@ -171,8 +170,7 @@ def test_an_empty_text_is_null_in_a_partition_column(history: DeltaHistory) -> N
     declaration = metadata(schema=json.dumps({"type": "struct", "fields": [ID, field("s", "string", False)]}),
                     partition_by=("s",))  # fmt: skip
     history.commit(protocol(1, 7, writerFeatures=FEATURES), declaration)
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     with pytest.raises(ConstraintViolationError, match="1 of the rows have an empty text") as caught:
         table.append(pl.DataFrame({"Id": [1, 2], "s": ["", "x"]}))
     assert caught.value.place == "s"

@@ -12,12 +12,12 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.log.actions import AddFile, DomainMetadata
-from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.row_ids import with_row_ids
 from lakeview.model.errors import CorruptTableError, InvalidRequestError
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import field, mapped, stored_field
+from tests.builders.opening import open_delta_table
 
 ID_COLUMN, VERSION_COLUMN = "_row-id-col-1", "_row-commit-version-col-2"
 TRACKED: dict[str, str | None] = {
@@ -150,8 +150,7 @@ def test_rows_keep_their_ids_beside_a_column_of_the_same_name(history: DeltaHist
     tracked(history, {"id": "long", "_row_id": "long"})
     history.commit(history.data("f", {"id": [10, 11], "_row_id": [7, 8]}, records=2, baseRowId=40,
                                 defaultRowCommitVersion=1))  # fmt: skip
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     table.update({"id": "id + 1"}, "id = 10")
     assert table.scan().collect().rows() == [(11, 7), (11, 8)]
     (path,) = table.files()["path"]
@@ -163,16 +162,14 @@ def test_rows_keep_their_ids_beside_a_column_of_the_same_name(history: DeltaHist
 @pytest.mark.parametrize("name", [ID_COLUMN, VERSION_COLUMN.upper()])
 def test_no_column_takes_the_name_under_which_files_keep_ids(history: DeltaHistory, name: str) -> None:
     tracked(history)
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     with pytest.raises(InvalidRequestError, match="that row tracking uses for itself"):
         table.add_column(f"`{name}`", "long")
 
 
 def test_row_tracking_is_not_enabled_while_it_is_suspended(history: DeltaHistory) -> None:
     history.commit(FEATURES, metadata(properties={"delta.rowTrackingSuspended": "true"}))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     with pytest.raises(InvalidRequestError, match="is suspended") as caught:
         table.set_properties({"delta.enableRowTracking": "true"})
     assert caught.value.fix == "set delta.rowTrackingSuspended to false with it"
@@ -184,8 +181,7 @@ def test_a_commit_says_that_ids_stay_only_while_row_tracking_is_enabled(
     history: DeltaHistory, properties: dict[str, str | None], tags: dict[str, str] | None
 ) -> None:
     history.commit(FEATURES, metadata(properties=properties))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     table.set_properties({"delta.checkpointInterval": "5"})
     (info,) = table.commit(1).filter(kind="commitInfo")["action"]
     assert json.loads(info).get("tags") == tags

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.symlink_manifest import write_manifests
 from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
 from tests.builders.actions import metadata, protocol
 from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 
 ROWS = pl.DataFrame({"id": [1, 2, 3], "part": ["a/b", "c", None]})
 
@@ -94,7 +94,6 @@ def test_no_link_makes_manifests_of_files_outside_of_the_table(tmp_path: Path) -
 def test_a_path_of_two_lines_names_no_second_file(history: DeltaHistory) -> None:
     history.commit(protocol(1, 2), metadata({"id": "long"}))
     history.commit(history.data("a\n/elsewhere/b", {"id": [1]}))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     with pytest.raises(UnsupportedTableError, match="which no line can hold"):
         write_manifests(table)

@@ -32,6 +32,7 @@ from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import add, cdc, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 from tests.builders.vectors import relative
 from tests.differential.oracles import ORACLES
 
@@ -42,12 +43,6 @@ ORDERS = Schema((Field("id", PrimitiveType("long")), Field("city", PrimitiveType
 
 def clock() -> datetime:
     return NOW
-
-
-def opened(address: object) -> DeltaTable:
-    table = lv.open_table(str(address))
-    assert isinstance(table, DeltaTable)
-    return table
 
 
 def rows(*ids: int) -> pl.DataFrame:
@@ -118,7 +113,7 @@ def furnished(folder: Path) -> DeltaTable:
     for name in (*NEEDED_FILES, *DELETED):
         history.write(name, b"x" * 10)
         aged(folder / name, YOUNG if "young" in name else OLD)
-    return opened(folder)
+    return open_delta_table(folder)
 
 
 NEEDED_FILES = {
@@ -162,7 +157,7 @@ def test_what_nothing_needs_is_deleted_and_the_rest_stays(tmp_path: Path) -> Non
     assert plan["size"].unique().to_list() == [10]
     assert not plan["deleted"].any()
     assert data_files(tmp_path / "t") >= DELETED.keys(), "a dry run"
-    assert opened(tmp_path / "t").latest_version == 2
+    assert open_delta_table(tmp_path / "t").latest_version == 2
     deletions = vacuum(table, dry_run=False, clock=clock)
     assert deletions["deleted"].all()
     assert deletions.drop("deleted").equals(plan.drop("deleted"))
@@ -177,7 +172,7 @@ def test_the_metadata_of_iceberg_readers_stays(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path).create(properties=properties).write("metadata/v1.metadata.json", b"{}")
     history.write("orphan.parquet", b"x")
     aged(tmp_path, OLD)
-    assert vacuum(opened(tmp_path), clock=clock)["path"].to_list() == ["orphan.parquet"]
+    assert vacuum(open_delta_table(tmp_path), clock=clock)["path"].to_list() == ["orphan.parquet"]
 
 
 def test_a_link_that_leads_out_of_the_table_is_not_followed(tmp_path: Path) -> None:
@@ -199,19 +194,19 @@ def test_a_longer_retention_than_the_tables_finds_tombstones_that_checkpoints_dr
     history.commit(add("gone.parquet"), at=OLD).commit(remove("gone.parquet", at=AT_OLD), at=OLD)
     history.dated(0, OLD).commit(at=NOW)
     aged(tmp_path / "gone.parquet", OLD - timedelta(days=1))
-    write_checkpoint(opened(tmp_path))
-    assert opened(tmp_path).snapshot().tombstones.is_empty()
-    assert vacuum(opened(tmp_path), clock=clock)["path"].to_list() == ["gone.parquet"]
-    assert vacuum(opened(tmp_path), timedelta(days=20), clock=clock).is_empty()
+    write_checkpoint(open_delta_table(tmp_path))
+    assert open_delta_table(tmp_path).snapshot().tombstones.is_empty()
+    assert vacuum(open_delta_table(tmp_path), clock=clock)["path"].to_list() == ["gone.parquet"]
+    assert vacuum(open_delta_table(tmp_path), timedelta(days=20), clock=clock).is_empty()
 
 
 def test_versions_to_keep_can_still_be_read(tmp_path: Path) -> None:
     table = orders(tmp_path)
     actions = vacuum(table, dry_run=False, keep_versions=[1], clock=clock)
     assert actions.height == 1
-    assert opened(tmp_path).scan(1).collect()["id"].to_list() == [1]
+    assert open_delta_table(tmp_path).scan(1).collect()["id"].to_list() == [1]
     with pytest.raises(LakeviewError, match="but not in the store"):
-        opened(tmp_path).scan(2).collect()
+        open_delta_table(tmp_path).scan(2).collect()
     with pytest.raises(VersionNotFoundError):
         vacuum(table, keep_versions=[99], clock=clock)
 
@@ -245,9 +240,9 @@ def test_what_a_killed_writer_left_is_named_by_the_doctor_and_removed(tmp_path: 
     live = table.snapshot().files["path"][0]
     (tmp_path / "part-of-nobody.parquet").write_bytes((tmp_path / live).read_bytes())
     aged(tmp_path, OLD)
-    assert "orphan-files" in [f.id for f in opened(tmp_path).check(NOW)]
+    assert "orphan-files" in [f.id for f in open_delta_table(tmp_path).check(NOW)]
     assert "part-of-nobody.parquet" in vacuum(table, dry_run=False, clock=clock)["path"]
-    assert "orphan-files" not in [f.id for f in opened(tmp_path).check(NOW)]
+    assert "orphan-files" not in [f.id for f in open_delta_table(tmp_path).check(NOW)]
 
 
 def test_what_a_killed_writer_left_in_the_log_is_named_by_the_doctor_and_removed(tmp_path: Path) -> None:
@@ -255,10 +250,10 @@ def test_what_a_killed_writer_left_in_the_log_is_named_by_the_doctor_and_removed
     name = ".00000000000000000009.json.0123456789abcdef0123456789abcdef.tmp"
     (tmp_path / "_delta_log" / name).write_bytes(b"{}")
     aged(tmp_path, OLD)
-    orphans = [f for f in opened(tmp_path).check(NOW) if f.id == "orphan-files"]
+    orphans = [f for f in open_delta_table(tmp_path).check(NOW) if f.id == "orphan-files"]
     assert [(f.place, f.remedy) for f in orphans] == [(f"_delta_log/{name}", "a cleanup of the log removes them")]
     assert name in clean_log(table, dry_run=False, clock=clock)["name"]
-    assert "orphan-files" not in [f.id for f in opened(tmp_path).check(NOW)]
+    assert "orphan-files" not in [f.id for f in open_delta_table(tmp_path).check(NOW)]
 
 
 # -- what is refused
@@ -305,7 +300,7 @@ def test_a_table_that_must_not_be_written_is_not_vacuumed(tmp_path: Path, action
     DeltaHistory(tmp_path).commit(action, metadata()).write("orphan.parquet", b"x")
     aged(tmp_path, OLD)
     with pytest.raises(UnsupportedTableError, match=words):
-        vacuum(opened(tmp_path), dry_run=False, clock=clock)
+        vacuum(open_delta_table(tmp_path), dry_run=False, clock=clock)
     assert data_files(tmp_path) == {"orphan.parquet"}
 
 
@@ -317,7 +312,7 @@ def test_a_deletion_vector_that_names_no_file_stops_it(tmp_path: Path) -> None:
     history.commit(add("f", deletionVector=broken)).write("orphan.parquet", b"x")
     aged(tmp_path, OLD)
     with pytest.raises(CorruptTableError):
-        vacuum(opened(tmp_path), dry_run=False, clock=clock)
+        vacuum(open_delta_table(tmp_path), dry_run=False, clock=clock)
     assert (tmp_path / "orphan.parquet").exists()
 
 
@@ -335,7 +330,7 @@ def test_a_run_is_recorded_as_other_engines_do(tmp_path: Path) -> None:
     assert end["operationParameters"] == {"status": "COMPLETED"}
     assert end["operationMetrics"] == {"numDeletedFiles": "2", "numVacuumedDirectories": "1"}
     assert end["inCommitTimestamp"] == start["inCommitTimestamp"] + 1
-    assert opened(tmp_path).scan().collect()["id"].to_list() == [3]
+    assert open_delta_table(tmp_path).scan().collect()["id"].to_list() == [3]
     for oracle in ORACLES.values():
         assert oracle(str(tmp_path), 5)["id"].to_pylist() == [3]
 
@@ -346,7 +341,7 @@ def test_a_run_may_go_unrecorded_and_reports_its_progress(tmp_path: Path, monkey
     progress_calls: list[tuple[int, int]] = []
     vacuum(table, dry_run=False, record=False, progress=lambda *step: progress_calls.append(step), clock=clock)
     assert progress_calls == [(1, 2), (2, 2)]
-    assert opened(tmp_path).latest_version == 3
+    assert open_delta_table(tmp_path).latest_version == 3
 
 
 # -- others at work
@@ -359,7 +354,7 @@ def test_a_file_that_comes_into_use_meanwhile_stays(tmp_path: Path, monkeypatch:
 
     def restore(done: int, _: int) -> None:
         if done == 1:
-            DeltaHistory(tmp_path).commit(add(second), version=opened(tmp_path).latest_version + 1)
+            DeltaHistory(tmp_path).commit(add(second), version=open_delta_table(tmp_path).latest_version + 1)
 
     deletions = vacuum(table, dry_run=False, progress=restore, clock=clock)
     assert deletions.select("path", "deleted").rows() == [(first, True), (second, False)]
@@ -378,7 +373,7 @@ def test_a_file_that_is_gone_already_does_not_matter(tmp_path: Path) -> None:
     vacuum_plan = vacuum(table, clock=clock)["path"].to_list()
     table.storage.walk = walk_and_lose  # type: ignore[method-assign]
     assert vacuum(table, dry_run=False, clock=clock)["deleted"].all()
-    assert opened(tmp_path).scan().collect()["id"].to_list() == [3]
+    assert open_delta_table(tmp_path).scan().collect()["id"].to_list() == [3]
 
 
 class CrashingStorage(LocalStorage):
@@ -409,9 +404,9 @@ def test_a_crash_at_any_step_leaves_the_table_as_it_was(tmp_path: Path) -> None:
         try:
             vacuum(DeltaTable(CrashingStorage(folder, step)), dry_run=False, clock=clock)
         except StoreUnavailableError:
-            assert opened(folder).scan().collect()["id"].to_list() == [3]
-            vacuum(opened(folder), dry_run=False, clock=clock)
-            assert data_files(folder) == set(opened(folder).snapshot().files["path"])
+            assert open_delta_table(folder).scan().collect()["id"].to_list() == [3]
+            vacuum(open_delta_table(folder), dry_run=False, clock=clock)
+            assert data_files(folder) == set(open_delta_table(folder).snapshot().files["path"])
         else:
             break
     assert step == 5, "START, two files, END"
@@ -473,4 +468,4 @@ def test_files_recorded_under_another_name_of_the_tables_folder_are_not_deleted(
         commit.write_text(commit.read_text().replace('"path":"part', f'"path":"file://{name}/part'))
     aged(folder, OLD)
     for name in (folder, link):
-        assert opened(name).vacuum(clock=clock).is_empty()
+        assert open_delta_table(name).vacuum(clock=clock).is_empty()

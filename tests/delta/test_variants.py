@@ -22,6 +22,7 @@ from lakeview.model.schema import Schema
 from lakeview.rows.variant import variant_binaries, variant_text
 from tests.builders.actions import metadata, protocol, struct
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 from tests.builders.variants import BINARIES, EMPTY, encoded, integer, primitive, spark_variant
 from tests.golden.conformance import GoldenTable, delta_tables
 
@@ -193,8 +194,7 @@ def written_elsewhere(address: Path, **more: Any) -> DeltaTable:
         )
         rows = pa.table({"id": ids, "v": pa.array(values, reversed_), "w": pa.nulls(3, BINARIES), "s": lists})
         history.commit(history.data(name, rows, stats={"numRecords": 3}))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     if more:
         table.set_properties(more)
     return table
@@ -294,8 +294,7 @@ def test_an_update_sets_variants_as_an_append_takes_them(
 def test_shredded_variants_are_put_together_when_rows_are_written_again(
     history: DeltaHistory, change: Any, ids: dict[int, int]
 ) -> None:
-    table = lv.open_table(write_variants(history).address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(write_variants(history).address)
     before = dict(table.scan().select("id", "v").collect().iter_rows())
     change(table)
     assert dict(table.scan().select("id", "v").collect().iter_rows()) == {i: before[j] for i, j in ids.items()}
@@ -316,8 +315,7 @@ def test_variants_that_spark_shredded_are_the_same_when_they_are_written_again(
     tmp_path: Path, golden: GoldenTable
 ) -> None:
     folder = shutil.copytree(golden.path, tmp_path / "table")
-    table = lv.open_table(str(folder))
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(str(folder))
     before = table.scan().collect()
     first = before.columns[0]
     table.update({first: first})
@@ -331,8 +329,7 @@ def test_a_variant_without_its_parts_is_null_or_refused(history: DeltaHistory, m
         protocol(3, 7, readerFeatures=FEATURES, writerFeatures=FEATURES), metadata({"id": "long", "v": "variant"})
     )
     rows = pa.table({"id": [1, 2], "v": pa.array([{"metadata": metadata_, "value": None}, None], BINARIES)})
-    table = lv.open_table(history.commit(history.data("odd", rows)).address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.commit(history.data("odd", rows)).address)
     if metadata_ is None:
         with pytest.raises(CorruptTableError, match="has no metadata"):
             table.update({"id": "id + 1"})

@@ -19,6 +19,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.errors import InvalidRequestError, LakeviewError, UnsupportedTableError
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 
 SCHEMA = pa.schema(
     [
@@ -158,8 +159,7 @@ def test_a_table_whose_property_binds_every_commit_is_not_written_against_it(
 ) -> None:
     history.create({"id": "long"}, properties={name: text})
     before = list(Path(history.address).rglob("*"))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     with pytest.raises(UnsupportedTableError, match=name) as caught:
         table.append(pl.DataFrame({"id": [1]}))
     assert (caught.value.kind, caught.value.place) == ("unsupported-property", name)
@@ -181,8 +181,7 @@ HARMLESS: dict[str, str | None] = {
 
 def test_what_other_engines_keep_for_their_own_work_stops_no_write(history: DeltaHistory) -> None:
     history.create({"id": "long"}, properties=HARMLESS)
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     for i in range(11):
         table.append(pl.DataFrame({"id": [i]}))
     assert table.snapshot().properties == HARMLESS
@@ -250,8 +249,7 @@ def test_files_have_the_data_pages_that_the_table_says(tmp_path: Path, version: 
 
 def test_a_version_of_data_pages_that_there_is_not_stops_the_write(history: DeltaHistory) -> None:
     history.create({"id": "long"}, properties={"delta.parquet.format.version": "3.0"})
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     with pytest.raises(UnsupportedTableError, match=r"is '3\.0', which no version of data pages is"):
         table.append(pl.DataFrame({"id": [1]}))
 

@@ -34,6 +34,7 @@ from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import START, DeltaHistory
+from tests.builders.opening import open_delta_table
 from tests.builders.stores import FarStorage
 
 ORDERS = Schema((Field("id", PrimitiveType("long"), nullable=False), Field("city", PrimitiveType("string"))))
@@ -45,12 +46,6 @@ def rows(*ids: int, city: str | None = "Rome") -> pl.DataFrame:
 
 def orders(address: object, **more: Any) -> DeltaTable:
     table = lv.create_table(str(address), ORDERS, **more)
-    assert isinstance(table, DeltaTable)
-    return table
-
-
-def opened(history: DeltaHistory) -> DeltaTable:
-    table = lv.open_table(history.address)
     assert isinstance(table, DeltaTable)
     return table
 
@@ -633,7 +628,7 @@ def test_two_actions_on_one_file_in_a_commit_are_refused(
     history: DeltaHistory, paths: list[str], removed: list[str]
 ) -> None:
     history.create({"id": "long", "city": "string"}).commit(add("f1"))
-    table = opened(history)
+    table = open_delta_table(history)
     with (  # noqa: PT012 (what the transaction did before counts)
         pytest.raises(InvalidRequestError, match="would be added or removed twice in one commit") as caught,
         table.transaction() as txn,
@@ -657,7 +652,7 @@ def test_a_table_that_asks_more_of_writers_can_be_read_but_not_written(
     history: DeltaHistory, action: dict[str, Any], words: str
 ) -> None:
     history.commit(action, metadata()).commit(history.data("f", {"id": [1]}))
-    table = opened(history)
+    table = open_delta_table(history)
     assert ids(table) == [1]
     before = files_on_disk(history.address)
     with pytest.raises(UnsupportedTableError, match=words) as caught:
@@ -892,6 +887,5 @@ def test_a_table_with_in_commit_timestamps_is_written_though_a_checkpoint_alone_
     table.checkpoint()
     for commit in (tmp_path / "_delta_log").glob("*.json"):
         commit.unlink()
-    again = lv.open_table(str(tmp_path))
-    assert isinstance(again, DeltaTable)
+    again = open_delta_table(str(tmp_path))
     assert again.set_properties({"owner": "ann"}) == table.latest_version + 1

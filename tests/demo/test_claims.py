@@ -11,6 +11,7 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.demo.calendar import Calendar
 from lakeview.demo.claims import CLUSTERED, LATE, PILED_UP, SETTLED, read_claims
+from tests.builders.opening import open_delta_table
 from tests.differential.oracles import kernel_rows
 
 DELETED, RESTORED = 11, 12
@@ -18,9 +19,7 @@ DELETED, RESTORED = 11, 12
 
 @pytest.fixture(scope="module")
 def claims(demo_lake: Path) -> DeltaTable:
-    table = lv.open_table(str(demo_lake / "claims"))
-    assert isinstance(table, DeltaTable)
-    return table
+    return open_delta_table(str(demo_lake / "claims"))
 
 
 @pytest.fixture(scope="module")

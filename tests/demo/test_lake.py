@@ -19,6 +19,7 @@ from lakeview.demo.calendar import Calendar
 from lakeview.demo.source import data_folder
 from lakeview.inspection import inspect_pipelines
 from lakeview.model.errors import DataFileMissingError
+from tests.builders.opening import open_delta_table
 
 pytestmark = pytest.mark.slow
 
@@ -28,9 +29,7 @@ LATE_OF_THE_BAD_LOAD = 9_074
 
 @pytest.fixture(scope="module")
 def flights(demo_lake: Path) -> DeltaTable:
-    opened = lv.open_table(str(demo_lake / "flights"))
-    assert isinstance(opened, DeltaTable)
-    return opened
+    return open_delta_table(str(demo_lake / "flights"))
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ import polars as pl
 import polars_deltalake
 import pyarrow as pa
 
-import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from tests.golden.rows import differences
 
@@ -99,13 +98,6 @@ def readable(table: DeltaTable) -> list[int]:
     versions = table.versions().filter("readable")["version"].sort().to_list()
     assert versions[-1] == table.snapshot().version
     return versions
-
-
-def opened(address: str) -> DeltaTable:
-    """The table, opened anew."""
-    table = lv.open_table(address)
-    assert isinstance(table, DeltaTable)
-    return table
 
 
 def deltalake_changes(address: str, start: int, end: int) -> pa.Table:

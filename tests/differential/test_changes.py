@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from lakeview.delta.table import DeltaTable
+from tests.builders.opening import open_delta_table
 from tests.differential.delta_stories import Step, Story, stories, tell
-from tests.differential.oracles import deltalake_changes, kernel_changes, opened, readable
+from tests.differential.oracles import deltalake_changes, kernel_changes, readable
 from tests.golden.rows import differences, rows
 
 FEED = (
@@ -40,7 +41,7 @@ def the_feed_is_theirs(story: Story, address: str) -> None:
     """Each commit's changes and those of all commits, as the kernel and deltalake give them."""
     tell(story, address)
     a_second_apart(address)
-    table = opened(address)
+    table = open_delta_table(address)
     first, last = readable(table)[0], table.snapshot().version
     for start, end in [(first, last), *((version, version) for version in range(first, last + 1))]:
         rows_read = table.changes(start, end).collect()
@@ -63,7 +64,7 @@ def the_changes_add_up(story: Story, address: str) -> None:
     A retention of 0 days lets deltalake delete the commits before a checkpoint: the table then begins with rows.
     """
     tell(story, address)
-    table = opened(address)
+    table = open_delta_table(address)
     columns = table.snapshot().schema.names
     first, *later = readable(table)
     rows_of_first = multiset(table.scan(first).collect(), columns)

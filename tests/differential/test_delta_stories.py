@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.builders.opening import open_delta_table
 from tests.differential.delta_stories import STEPS, Step, Story, stories, tell
-from tests.differential.oracles import compare_history, compare_version, opened, readable
+from tests.differential.oracles import compare_history, compare_version, readable
 
 FEW = settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 MANY = settings(FEW, max_examples=8)
@@ -17,7 +18,7 @@ MANY = settings(FEW, max_examples=8)
 def check_story(story: Story, address: str) -> None:
     """Tell it, and compare everything."""
     tell(story, address)
-    table = opened(address)
+    table = open_delta_table(address)
     for version in readable(table):
         compare_version(table, address, version)
     compare_history(table, address)

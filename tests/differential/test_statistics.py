@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.builders.opening import open_delta_table
 from tests.differential.delta_stories import PARTS, Story, stories, tell
-from tests.differential.oracles import opened
 from tests.golden.rows import differences
 
 WRITES = ("append", "append", "append widened", "update", "overwrite a part", "compact", "add a column", "checkpoint")
@@ -63,7 +63,7 @@ def conditions(draw: st.DrawFn, depth: int = 2) -> pl.Expr:
 def test_statistics_are_what_deltalake_makes_of_them(tmp_path_factory: pytest.TempPathFactory, story: Story) -> None:
     address = str(tmp_path_factory.mktemp("statistics"))
     tell(story, address)
-    ours = opened(address).statistics()
+    ours = open_delta_table(address).statistics()
     theirs = pl.DataFrame(deltalake.DeltaTable(address).get_add_actions(flatten=True))
     theirs = theirs.with_columns(pl.Series("path", [unquote(path) for path in theirs["path"]])).sort("path")
     ours = ours.sort("_path")
@@ -80,7 +80,7 @@ def test_statistics_are_what_deltalake_makes_of_them(tmp_path_factory: pytest.Te
 def filters_lose_no_row(story: Story, filters: list[pl.Expr], address: str) -> None:
     """What a filter finds when files are spared is what it finds among all rows."""
     tell(story, address)
-    table = opened(address)
+    table = open_delta_table(address)
     everything = table.scan().collect()
     for condition in filters:
         rows = table.scan().filter(condition).collect()

@@ -9,7 +9,8 @@ import deltalake
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.differential.oracles import ORACLES, opened, readable
+from tests.builders.opening import open_delta_table
+from tests.differential.oracles import ORACLES, readable
 from tests.differential.table_models import STEPS, Plan, TableModel, plans
 from tests.golden.rows import differences
 
@@ -20,7 +21,7 @@ MANY = settings(FEW, max_examples=6)
 def checked(table_with_rows: TableModel) -> None:
     """Every readable version: the rows that were told, and what each oracle makes of them."""
     address = table_with_rows.history.address
-    table = opened(address)
+    table = open_delta_table(address)
     for version in readable(table):
         snapshot, rows_read = table.snapshot(version), table.scan(version).collect()
         assert rows_read.columns == table_with_rows.names[version]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import lakeview as lv
-from lakeview.delta.table import DeltaTable
 from lakeview.model.findings import Finding, Severity
 from tests.builders.actions import Action, info
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 
 TROUBLE = (Severity.BROKEN, Severity.ATTENTION)
 
@@ -46,16 +45,9 @@ def sound(history: DeltaHistory, **create: Any) -> DeltaHistory:
     return write(write(history, "a.parquet"), "b.parquet")
 
 
-def opened(address: str) -> DeltaTable:
-    """The Delta table at an address."""
-    table = lv.open_table(address)
-    assert isinstance(table, DeltaTable)
-    return table
-
-
 def diagnosis(history: DeltaHistory) -> list[Finding]:
     """Everything the doctor finds, what is well left out."""
-    return [f for f in opened(history.address).check() if f.severity is not Severity.PASS]
+    return [f for f in open_delta_table(history.address).check() if f.severity is not Severity.PASS]
 
 
 def one_finding(findings: list[Finding], severity: Severity, claim: str, evidence: str) -> list[Finding]:

@@ -8,7 +8,8 @@ import pytest
 
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Severity
-from tests.doctor.diagnosis import TROUBLE, opened
+from tests.builders.opening import open_delta_table
+from tests.doctor.diagnosis import TROUBLE
 from tests.golden.conformance import GoldenTable, delta_tables
 
 TABLES = delta_tables()
@@ -41,7 +42,7 @@ MISSING = " missing from the store"
 @pytest.mark.parametrize("golden", TABLES, ids=[t.name for t in TABLES])
 def test_nothing_grave_is_said_of_a_golden_table_but_what_is_true(golden: GoldenTable) -> None:
     try:
-        table = opened(golden.path)
+        table = open_delta_table(golden.path)
     except LakeviewError as error:
         assert golden.expected.error is not None, error  # noqa: PT017 (a table that must open)
         return

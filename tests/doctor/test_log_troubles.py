@@ -14,7 +14,8 @@ from lakeview.delta.log.json_checksum import checksum
 from lakeview.model.findings import Severity
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
 from tests.builders.history import START, STEP, DeltaHistory, log_name
-from tests.doctor.diagnosis import TROUBLE, diagnosis, one_finding, opened, rows, sound, write
+from tests.builders.opening import open_delta_table
+from tests.doctor.diagnosis import TROUBLE, diagnosis, one_finding, rows, sound, write
 
 BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
 Tell = Callable[[DeltaHistory], object]
@@ -319,7 +320,7 @@ def test_a_trouble_of_the_log_is_found_and_nothing_graver(
 
 def test_a_sound_table_gets_nothing_but_passes(history: DeltaHistory) -> None:
     write(sound(history).checkpoint(), "c.parquet")
-    findings = opened(history.address).check()
+    findings = open_delta_table(history.address).check()
     assert {f.severity for f in findings} == {Severity.PASS}
     assert len(findings) >= 8
     assert all(f.evidence and f.rule for f in findings)
@@ -328,7 +329,7 @@ def test_a_sound_table_gets_nothing_but_passes(history: DeltaHistory) -> None:
 
 
 def test_a_log_that_grows_meanwhile_is_in_no_trouble(history: DeltaHistory) -> None:
-    table = opened(sound(history).address)
+    table = open_delta_table(sound(history).address)
     write(history, "c.parquet").checkpoint()
     history.hint({"version": 3, "size": 5})
     assert [f for f in table.check() if f.severity in TROUBLE] == []
@@ -341,7 +342,7 @@ def test_what_the_writer_writes_gets_nothing_but_passes(tmp_path: Path) -> None:
     for start in range(0, 36, 3):
         table.append(pl.DataFrame({"id": [start, start + 1]}))
     table.overwrite(pl.DataFrame({"id": [5]}))
-    findings = opened(table.address).check()
+    findings = open_delta_table(table.address).check()
     assert [f for f in findings if f.severity is not Severity.PASS] == []
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 from lakeview.model.findings import Severity
 from tests.builders.actions import cdc, info
 from tests.builders.history import DeltaHistory
-from tests.doctor.diagnosis import diagnosis, opened, rows, sound
+from tests.builders.opening import open_delta_table
+from tests.doctor.diagnosis import diagnosis, rows, sound
 
 
 def test_what_deltalake_writes_with_a_feed_gets_nothing_but_passes(tmp_path: Path) -> None:
@@ -22,7 +23,7 @@ def test_what_deltalake_writes_with_a_feed_gets_nothing_but_passes(tmp_path: Pat
     source = pa.table({"id": [3, 4], "v": ["m", "i"]})
     merge = table.merge(source, "s.id = t.id", source_alias="s", target_alias="t")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
-    findings = opened(str(tmp_path / "t")).check()
+    findings = open_delta_table(str(tmp_path / "t")).check()
     assert [f for f in findings if f.severity is not Severity.PASS] == []
 
 

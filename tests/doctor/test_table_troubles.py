@@ -13,7 +13,8 @@ import pytest
 from lakeview.model.findings import Severity
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove, struct
 from tests.builders.history import DeltaHistory
-from tests.doctor.diagnosis import diagnosis, one_finding, opened, rows, sound
+from tests.builders.opening import open_delta_table
+from tests.doctor.diagnosis import diagnosis, one_finding, rows, sound
 
 BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
 GENERATED = "delta.generationExpression"
@@ -338,7 +339,7 @@ def test_a_trouble_of_the_table_is_found(history: DeltaHistory, trouble: str) ->
 def test_files_younger_than_a_day_are_no_leavings(history: DeltaHistory) -> None:
     sound(history).write("leftover.parquet", b"x")
     modification_time = datetime.fromtimestamp((Path(history.address) / "leftover.parquet").stat().st_mtime, UTC)
-    table = opened(history.address)
+    table = open_delta_table(history.address)
 
     def leavings(now: datetime) -> list[str]:
         return [f.evidence for f in table.check(now) if "named by no commit" in f.claim]

@@ -34,7 +34,7 @@ from lakeview.rows.bitmaps import position_bitmap
 from lakeview.rows.footers import physical_file
 from lakeview.rows.variant import variant_text
 from lakeview.storage import Storage, open_storage
-from tests.doctor.diagnosis import opened
+from tests.builders.opening import open_delta_table
 from tests.fuzz import iceberg_targets as iceberg
 
 Target = Callable[[bytes], None]
@@ -171,7 +171,7 @@ def checkpoint(data: bytes) -> None:
     memory.pipe_file(f"{root}/_delta_log/{0:020d}.json", COMMIT)
     memory.pipe_file(f"{root}/_delta_log/{1:020d}.checkpoint.parquet", data)
     with suppress(LakeviewError):
-        fuzzed_table = opened(f"memory:/{root}")
+        fuzzed_table = open_delta_table(f"memory:/{root}")
         for question in (fuzzed_table.files, fuzzed_table.statistics, fuzzed_table.check, fuzzed_table.lifetimes):
             with suppress(LakeviewError):
                 question()
@@ -202,7 +202,7 @@ def table(data: bytes) -> None:
         if part:
             memory.pipe_file(f"{root}/_delta_log/{NAMES[part[0] % len(NAMES)]}", part[1:])
     with suppress(LakeviewError):
-        fuzzed_table = opened(f"memory:/{root}")
+        fuzzed_table = open_delta_table(f"memory:/{root}")
         fuzzed_table.check()
         for question in (
             fuzzed_table.history,

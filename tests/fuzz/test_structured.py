@@ -23,7 +23,7 @@ from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
 from tests.builders.actions import add, info, metadata, protocol, remove, txn
 from tests.builders.history import log_name
-from tests.doctor.diagnosis import opened
+from tests.builders.opening import open_delta_table
 
 QUICK = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 
@@ -84,7 +84,7 @@ def write_table(commits: list[list[dict[str, Any]]]) -> str:
 def test_a_table_of_bent_actions_is_answered_by_design(commits: list[list[dict[str, Any]]]) -> None:
     name = write_table(commits)
     try:
-        table = opened(f"memory:/{name}")
+        table = open_delta_table(f"memory:/{name}")
         findings = table.check()
         assert all(isinstance(f, Finding) for f in findings)
         questions = (

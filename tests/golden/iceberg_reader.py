@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-import lakeview as lv
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
@@ -24,6 +23,7 @@ from lakeview.model.errors import (
 from lakeview.model.frames import FILES
 from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
+from tests.builders.opening import open_iceberg_table
 from tests.golden.iceberg_conformance import Current, GoldenIceberg, IcebergFile, IcebergRefusal, RecordedSnapshot
 from tests.golden.reader import Problem
 from tests.golden.rows import differences, read_rows
@@ -85,9 +85,7 @@ def _problems(golden: GoldenIceberg) -> Iterator[Problem]:
 
 def opened(address: str, golden: GoldenIceberg) -> IcebergTable:
     """The table at an address, as everybody opens it."""
-    table = lv.open_table(address, relocate=golden.relocate)
-    assert isinstance(table, IcebergTable), table
-    return table
+    return open_iceberg_table(address, relocate=golden.relocate)
 
 
 def _fits(place: str, error: LakeviewError, refusal: IcebergRefusal) -> Iterator[Problem]:

@@ -10,10 +10,9 @@ import polars_deltalake
 import pyarrow as pa
 import pytest
 
-import lakeview as lv
-from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import DataFileMissingError, InvalidRequestError
 from lakeview.model.frames import CHANGES
+from tests.builders.opening import open_delta_table
 from tests.golden.conformance import GoldenTable, delta_tables
 from tests.golden.expected_failures import EXPECTED_FAILURES
 from tests.golden.rows import read_rows, rows
@@ -43,8 +42,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("golden", TABLES, ids=[table.name for table in TABLES])
 def test_changes_lead_from_each_version_to_the_next(golden: GoldenTable) -> None:
-    table = lv.open_table(golden.path)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(golden.path)
     stored = {int(v): version.rows for v, version in (golden.expected.versions or {}).items()}
     there = set(table.history()["version"])
     for version in sorted(stored.keys() & there):
@@ -77,8 +75,7 @@ KERNEL = [
 @pytest.mark.parametrize("golden", KERNEL, ids=[table.name for table in KERNEL])
 def test_the_feed_is_the_one_that_the_rust_kernel_reads(golden: GoldenTable) -> None:
     theirs = polars_deltalake.scan_cdf(golden.path, start_version=0).collect()
-    table = lv.open_table(golden.path)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(golden.path)
     rows_read = table.changes(0).collect()
     assert set(table.changes_plan(0)["source"]) == {"feed"}
     columns = [name for name in rows_read.columns if name != "_commit_timestamp"]

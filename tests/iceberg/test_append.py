@@ -18,15 +18,14 @@ from polars.testing import assert_frame_equal
 from pyiceberg.manifest import DataFile as PyicebergFile
 from pyiceberg.table import StaticTable, Table
 
-import lakeview as lv
 from lakeview.iceberg.metadata.transforms import parse_transform
-from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.write.partition_tuples import number_buckets
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Severity
 from tests.builders.catalogs import sqlite_catalog
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.opening import open_iceberg_table
 from tests.differential.iceberg_oracles import duckdb_with_iceberg
 
 
@@ -83,16 +82,6 @@ def make_table(
     return place
 
 
-def iceberg_table(address: str, **options: Any) -> IcebergTable:
-    table = lv.open_table(address, **options)
-    assert isinstance(table, IcebergTable)
-    return table
-
-
-def opened(place: Path) -> IcebergTable:
-    return iceberg_table(str(place))
-
-
 def latest(place: Path) -> str:
     return str(max((place / "metadata").glob("v*.metadata.json"), key=lambda p: int(p.name[1:].partition(".")[0])))
 
@@ -133,13 +122,13 @@ SPECS: dict[str, list[tuple[int, str, str]]] = {
     *((2, name) for name in SPECS), *((v, name) for v in (1, 3) for name in ("no partitions", "bucket, truncate")),
 ])  # fmt: skip
 def test_every_reader_finds_the_rows(tmp_path: Path, version: int, spec: str) -> None:
-    table = opened(make_table(tmp_path / "t", ALL, SPECS[spec], version=version))
+    table = open_iceberg_table(make_table(tmp_path / "t", ALL, SPECS[spec], version=version))
     first, second = table.append(rows(0, 20)), table.append(pl.from_arrow(rows(20, 3)))
     assert first is not None
     assert second == table.latest_version
     expected = pl.from_arrow(pa.concat_tables([rows(0, 20), rows(20, 3)]))
     assert isinstance(expected, pl.DataFrame)
-    rows_read = opened(tmp_path / "t").scan().collect()
+    rows_read = open_iceberg_table(tmp_path / "t").scan().collect()
     assert_frame_equal(rows_read.sort("id"), expected, check_dtypes=False)
     plain = [c for c in expected.columns if c not in ("key", "m", "at")]
     by_pyiceberg = StaticTable.from_metadata(latest(tmp_path / "t")).scan().to_arrow()
@@ -158,10 +147,10 @@ def test_every_reader_finds_the_rows(tmp_path: Path, version: int, spec: str) ->
 def test_a_column_of_every_type_is_written_by_itself(tmp_path: Path, name: str) -> None:
     (column,) = [f for f in ALL if f["name"] == name]
     make_table(tmp_path / "t", [column])
-    opened(tmp_path / "t").append(rows(0, 20).select([name]))
+    open_iceberg_table(tmp_path / "t").append(rows(0, 20).select([name]))
     expected = pl.from_arrow(rows(0, 20).select([name]))
     assert isinstance(expected, pl.DataFrame)
-    assert_frame_equal(opened(tmp_path / "t").scan().collect(), expected, check_dtypes=False)
+    assert_frame_equal(open_iceberg_table(tmp_path / "t").scan().collect(), expected, check_dtypes=False)
 
 
 @pytest.mark.parametrize("count", [1, 7, 2_147_483_647])
@@ -174,10 +163,10 @@ def test_buckets_of_columns_are_those_of_single_values(count: int) -> None:
 
 def test_names_that_differ_by_case_alone_are_two_columns(tmp_path: Path) -> None:
     place = make_table(tmp_path / "t", [field(1, "id", "long"), field(2, "ID", "long")])
-    opened(place).append(pl.DataFrame({"ID": [1], "id": [2]}))
-    assert opened(place).scan().collect().rows(named=True) == [{"id": 2, "ID": 1}]
+    open_iceberg_table(place).append(pl.DataFrame({"ID": [1], "id": [2]}))
+    assert open_iceberg_table(place).scan().collect().rows(named=True) == [{"id": 2, "ID": 1}]
     with pytest.raises(InvalidRequestError, match="differ only by case"):
-        opened(place).append(pl.DataFrame({"ID": [1], "Id": [2]}))
+        open_iceberg_table(place).append(pl.DataFrame({"ID": [1], "Id": [2]}))
 
 
 DELETES: dict[str, Callable[[IcebergHistory, str], object]] = {
@@ -190,7 +179,7 @@ DELETES: dict[str, Callable[[IcebergHistory, str], object]] = {
 def test_deletes_hold_for_the_rows_before_them_alone(tmp_path: Path, kind: str) -> None:
     history = IcebergHistory(tmp_path / "t", PLAIN, location=str(tmp_path / "t"))
     DELETES[kind](history, history.append("f", [{"id": i, "name": "a"} for i in (1, 2, 3)]))
-    table = opened(tmp_path / "t")
+    table = open_iceberg_table(tmp_path / "t")
     table.append(pl.DataFrame({"id": [2, 4], "name": ["b", "b"]}))
     assert sorted(table.scan().collect()["id"]) == [1, 2, 3, 4]
     by_duckdb = duckdb_with_iceberg().cursor().execute("SELECT id FROM iceberg_scan(?)", [latest(tmp_path / "t")])
@@ -202,7 +191,7 @@ def test_deletes_hold_for_the_rows_before_them_alone(tmp_path: Path, kind: str) 
     ("id = 7", 1), ("name = 'x'", 0), ("id < 3", 1), ("id > 8", 2), ("name IS NULL", 1), ("id = 30", 0),
 ])  # fmt: skip
 def test_files_are_pruned_by_their_tuples_and_bounds(tmp_path: Path, condition: str, files: int) -> None:
-    table = opened(make_table(tmp_path / "t", PLAIN, [(1, "truncate[5]", "id_5")]))
+    table = open_iceberg_table(make_table(tmp_path / "t", PLAIN, [(1, "truncate[5]", "id_5")]))
     table.append(pl.DataFrame({"id": range(15), "name": [None, *["y"] * 14]}))
     assert len(list(StaticTable.from_metadata(latest(tmp_path / "t")).scan(row_filter=condition).plan_files())) == files
     assert table.plan(condition)["kept"].sum() == files
@@ -211,7 +200,7 @@ def test_files_are_pruned_by_their_tuples_and_bounds(tmp_path: Path, condition: 
 def test_metrics_are_those_that_pyiceberg_records(tmp_path: Path) -> None:
     """Of the same rows, but for NaN counts, which it does not record, and for bounds of uuids, which we leave out."""
     ours, theirs = make_table(tmp_path / "ours", ALL), make_table(tmp_path / "theirs", ALL)
-    opened(ours).append(rows(0, 20))
+    open_iceberg_table(ours).append(rows(0, 20))
     with sqlite_catalog(tmp_path / "c.db", {("s", "t"): latest(theirs)}) as catalog:
         other = catalog.load_table("s.t")
         other.append(pq.read_table(next((ours / "data").glob("*.parquet"))))
@@ -230,24 +219,24 @@ def test_metrics_are_those_that_pyiceberg_records(tmp_path: Path) -> None:
 def test_pyiceberg_appends_after_us_and_we_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = make_table(tmp_path / "t", PLAIN, [(1, "bucket[3]", "id_b")])
     frame = pl.DataFrame({"id": [3], "name": ["ours"]})
-    opened(place).append(frame)
+    open_iceberg_table(place).append(frame)
     monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", f"sqlite:///{tmp_path}/c.db")
     with sqlite_catalog(tmp_path / "c.db", {("s", "t"): latest(place)}) as catalog:
         theirs = catalog.load_table("s.t")
         theirs.append(pa.Table.from_pylist([{"id": 2, "name": "theirs"}], theirs.schema().as_arrow()))
         current = Path(catalog.load_table("s.t").metadata_location)
     with pytest.raises(UnsupportedTableError, match="commits to REST catalogs alone"):
-        iceberg_table("catalog://prod/s.t").append(frame)
+        open_iceberg_table("catalog://prod/s.t").append(frame)
     for file in (place / "metadata").glob("v*"):
         file.unlink()  # as pyiceberg's own tables are: by a number and a uuid
     current.rename(place / f"metadata/00007{current.name[5:]}")
     with pytest.raises(UnsupportedTableError, match="named as catalogs name theirs") as caught:
-        opened(place).append(frame)
+        open_iceberg_table(place).append(frame)
     assert caught.value.kind == "catalog-may-own"
-    opened(place).append(frame, without_catalog=True)
-    opened(place).append(frame)
+    open_iceberg_table(place).append(frame, without_catalog=True)
+    open_iceberg_table(place).append(frame)
     assert sorted(p.name for p in (place / "metadata").glob("v*.json")) == ["v8.metadata.json", "v9.metadata.json"]
-    assert sorted(opened(place).scan().collect()["id"]) == [2, 3, 3, 3]
+    assert sorted(open_iceberg_table(place).scan().collect()["id"]) == [2, 3, 3, 3]
     assert sorted(StaticTable.from_metadata(str(place)).scan().to_arrow()["id"].to_pylist()) == [2, 3, 3, 3]
     summary = document_of(place)["snapshots"][-1]["summary"]
     assert (summary["total-records"], summary["total-data-files"], summary["added-records"]) == ("4", "4", "1")
@@ -261,7 +250,7 @@ def test_what_is_not_about_the_snapshot_stays(tmp_path: Path) -> None:
         "file-size-in-bytes": 1, "file-footer-size-in-bytes": 1, "blob-metadata": []}]}  # fmt: skip
     history.append("f", [{"id": 1, "name": "a"}])
     before = document_of(tmp_path / "t")
-    table = opened(tmp_path / "t")
+    table = open_iceberg_table(tmp_path / "t")
     ids = [table.append(pl.DataFrame({"id": [i], "name": ["b"]})) for i in range(3)]
     after = document_of(tmp_path / "t")
     changed = {name for name in after if after[name] != before.get(name)}
@@ -277,7 +266,7 @@ def test_what_is_not_about_the_snapshot_stays(tmp_path: Path) -> None:
 
 def test_version_3_gives_rows_their_ids_and_missing_columns_their_default(tmp_path: Path) -> None:
     fields = [*PLAIN, field(3, "kind", "string", default="new")]
-    table = opened(make_table(tmp_path / "t", fields, version=3))
+    table = open_iceberg_table(make_table(tmp_path / "t", fields, version=3))
     table.append(pl.DataFrame({"id": [1, 2]}))
     table.append(pl.DataFrame({"id": [3], "kind": ["given"]}))
     rows_read = table.scan(metadata_columns=["_row_id", "_last_updated_sequence_number"]).collect().sort("id")
@@ -294,10 +283,10 @@ def test_metadata_is_compressed_and_files_are_cut_as_the_properties_ask(tmp_path
         "write.metadata.metrics.default": "counts", "write.metadata.metrics.column.name": "truncate(2)",
         "write.target-file-size-bytes": "20000",
     }  # fmt: skip
-    table = opened(make_table(tmp_path / "t", PLAIN, properties=properties))
+    table = open_iceberg_table(make_table(tmp_path / "t", PLAIN, properties=properties))
     table.append(pl.DataFrame({"id": range(30_000), "name": [f"{i:08}" for i in range(30_000)]}))
     assert (tmp_path / "t/metadata/v2.gz.metadata.json").read_bytes()[:2] == b"\x1f\x8b"
-    assert opened(tmp_path / "t").scan().collect()["id"].sum() == sum(range(30_000))
+    assert open_iceberg_table(tmp_path / "t").scan().collect()["id"].sum() == sum(range(30_000))
     files = StaticTable.from_metadata(str(tmp_path / "t/metadata/v2.gz.metadata.json")).inspect.files().to_pylist()
     assert len(files) > 2
     assert {k for f in files for k, _ in f["lower_bounds"]} == {2}
@@ -319,7 +308,7 @@ BAD: dict[str, tuple[pl.DataFrame, type[LakeviewError], str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_rows_that_do_not_fit_leave_nothing(tmp_path: Path, case: str) -> None:
     frame, kind, text = BAD[case]
-    table = opened(make_table(tmp_path / "t", PLAIN, [(2, "identity", "name")]))
+    table = open_iceberg_table(make_table(tmp_path / "t", PLAIN, [(2, "identity", "name")]))
     before = files_below(tmp_path)
     with pytest.raises(kind, match=text):
         table.append(frame)
@@ -327,7 +316,7 @@ def test_rows_that_do_not_fit_leave_nothing(tmp_path: Path, case: str) -> None:
 
 
 def test_no_rows_are_no_snapshot(tmp_path: Path) -> None:
-    table = opened(make_table(tmp_path / "t", PLAIN))
+    table = open_iceberg_table(make_table(tmp_path / "t", PLAIN))
     before = files_below(tmp_path)
     assert table.append(pl.DataFrame(schema={"id": pl.Int64, "name": pl.String})) is None
     assert files_below(tmp_path) == before
@@ -347,7 +336,7 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], list[tuple[int, str, str]], dict[
 @pytest.mark.parametrize("case", REFUSED)
 def test_tables_that_ask_for_what_is_not_written_are_refused(tmp_path: Path, case: str) -> None:
     fields, spec, more, kind = REFUSED[case]
-    table = opened(make_table(tmp_path / "t", fields, spec, **more))
+    table = open_iceberg_table(make_table(tmp_path / "t", fields, spec, **more))
     with pytest.raises(UnsupportedTableError) as caught:
         table.append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == kind
@@ -357,34 +346,34 @@ def test_tables_that_ask_for_what_is_not_written_are_refused(tmp_path: Path, cas
 def test_tables_that_moved_or_never_change_are_refused(tmp_path: Path) -> None:
     place = make_table(tmp_path / "t", PLAIN)
     with pytest.raises(UnsupportedTableError, match="opened by a metadata file") as caught:
-        iceberg_table(latest(place)).append(pl.DataFrame({"id": [1]}))
+        open_iceberg_table(latest(place)).append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == "metadata-file"
     document = {**document_of(place), "snapshots": [{"snapshot-id": 1, "timestamp-ms": 1, "summary": {},
         "manifest-list": "/elsewhere/metadata/snap.avro"}], "current-snapshot-id": 1}  # fmt: skip
     make_table(tmp_path / "guessed", PLAIN)
     (tmp_path / "guessed/metadata/v2.metadata.json").write_text(json.dumps(document))
     with pytest.raises(UnsupportedTableError, match="files below another folder") as caught:
-        opened(tmp_path / "guessed").append(pl.DataFrame({"id": [1]}))
+        open_iceberg_table(tmp_path / "guessed").append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == "moved-table"
     place.rename(tmp_path / "moved")
     with pytest.raises(UnsupportedTableError, match="records its location as") as caught:
-        opened(tmp_path / "moved").append(pl.DataFrame({"id": [1]}))
+        open_iceberg_table(tmp_path / "moved").append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == "moved-table"
     same_place = {str(place): str(tmp_path / "moved")}
-    iceberg_table(str(tmp_path / "moved"), relocate=same_place).append(pl.DataFrame({"id": [1]}))
+    open_iceberg_table(str(tmp_path / "moved"), relocate=same_place).append(pl.DataFrame({"id": [1]}))
     assert document_of(tmp_path / "moved")["snapshots"][0]["manifest-list"].startswith(f"{place}/metadata/")
 
 
 def test_transactions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTableError, match="no transactions of several changes here"):
-        opened(make_table(tmp_path / "t", PLAIN)).transaction("DELETE")
+        open_iceberg_table(make_table(tmp_path / "t", PLAIN)).transaction("DELETE")
 
 
 def test_columns_whose_names_are_patterns_to_polars(tmp_path: Path) -> None:
     """As sources of partitions, and as structs."""
     inner = {"type": "struct", "fields": [field(5, "^z$", "date")]}
     fields = [field(1, "id", "long"), field(2, "^x$", "timestamp"), field(3, "^.*$", "string"), field(4, "^y$", inner)]
-    table = opened(
+    table = open_iceberg_table(
         make_table(tmp_path / "t", fields, [(2, "hour", "^x$"), (3, "truncate[1]", "^.*$"), (5, "day", "^z$")])
     )
     moments, structs = pl.Series([7_200_000_000, None]).cast(pl.Datetime()), [{"^z$": date(2026, 1, 1)}, None]

@@ -10,11 +10,10 @@ import polars as pl
 import pytest
 from pyiceberg.table import StaticTable
 
-import lakeview as lv
-from lakeview.iceberg.table import IcebergTable
 from lakeview.model.errors import AccessDeniedError, CommitConflictError, NotATableError, StoreUnavailableError
 from lakeview.model.findings import Severity
 from tests.builders.catalogs import RestState, newest, rest_catalog, table
+from tests.builders.opening import open_iceberg_table
 
 ORDERS = "catalog://prod/sales.orders"
 NAMES = ("sales", "orders")
@@ -36,18 +35,12 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestState
         yield catalog_state
 
 
-def opened() -> IcebergTable:
-    opened_table = lv.open_table(ORDERS)
-    assert isinstance(opened_table, IcebergTable)
-    return opened_table
-
-
 def rows(*ids: int) -> pl.DataFrame:
     return pl.DataFrame({"id": ids})
 
 
 def ids() -> list[int]:
-    ids_read: list[int] = sorted(opened().scan().collect()["id"])
+    ids_read: list[int] = sorted(open_iceberg_table(ORDERS).scan().collect()["id"])
     return ids_read
 
 
@@ -56,10 +49,10 @@ def files_below(folder: Path) -> set[Path]:
 
 
 def test_the_catalog_makes_the_commit(state: RestState) -> None:
-    opened_table = opened()
+    opened_table = open_iceberg_table(ORDERS)
     first, second = opened_table.append(rows(2)), opened_table.append(rows(3, 4))
     assert first is not None
-    assert second == opened_table.latest_version == opened().latest_version
+    assert second == opened_table.latest_version == open_iceberg_table(ORDERS).latest_version
     assert ids() == [0, 1, 2, 3, 4]
     by_pyiceberg = StaticTable.from_metadata(str(state.tables[NAMES])).scan().to_arrow()
     assert sorted(by_pyiceberg["id"].to_pylist()) == [0, 1, 2, 3, 4]
@@ -68,8 +61,8 @@ def test_the_catalog_makes_the_commit(state: RestState) -> None:
 
 
 def test_an_append_follows_what_another_writer_committed_meanwhile(state: RestState) -> None:
-    stale = opened()
-    writers = [opened() for _ in range(3)]
+    stale = open_iceberg_table(ORDERS)
+    writers = [open_iceberg_table(ORDERS) for _ in range(3)]
     with ThreadPoolExecutor(3) as pool:
         for done in [pool.submit(writer.append, rows(10 + i)) for i, writer in enumerate(writers)]:
             done.result()
@@ -85,7 +78,7 @@ def snapshots(state: RestState) -> list[dict[str, int]]:
 
 def test_a_lost_answer_does_not_double_the_snapshot(state: RestState) -> None:
     state.losses = 1
-    opened().append(rows(2))
+    open_iceberg_table(ORDERS).append(rows(2))
     assert ids() == [0, 1, 2]
     assert state.requests["POST tables/table"] == 1
 
@@ -94,7 +87,7 @@ def test_a_lost_answer_does_not_double_the_snapshot(state: RestState) -> None:
 def test_a_change_that_is_made_is_a_commit_whatever_the_answer(state: RestState, status: int) -> None:
     """A proxy may repeat a request, whose second answer is then that a requirement is not met; or give up too early."""
     state.answers = [status]
-    opened().append(rows(2))
+    open_iceberg_table(ORDERS).append(rows(2))
     assert ids() == [0, 1, 2]
     by_pyiceberg = StaticTable.from_metadata(str(state.tables[NAMES])).scan().to_arrow()
     assert sorted(by_pyiceberg["id"].to_pylist()) == [0, 1, 2]
@@ -105,14 +98,14 @@ def test_a_change_that_is_made_is_a_commit_whatever_the_answer(state: RestState,
 def test_a_change_that_is_not_made_is_no_commit_whatever_the_answer(state: RestState, answers: list[int]) -> None:
     state.applies, state.answers = False, answers
     with pytest.raises(StoreUnavailableError, match="was committed is not known") as caught:
-        opened().append(rows(2))
+        open_iceberg_table(ORDERS).append(rows(2))
     assert (caught.value.kind, ids()) == ("outcome-unknown", [0, 1])
 
 
 def test_a_catalog_that_falls_silent_after_a_commit_does_not_hide_it(
     state: RestState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened_table = opened()
+    opened_table = open_iceberg_table(ORDERS)
     pointer = opened_table.pointer
     assert pointer is not None
     commit = pointer.commit
@@ -131,7 +124,7 @@ def test_a_catalog_that_falls_silent_after_a_commit_does_not_hide_it(
 def test_an_answer_that_never_comes_keeps_the_files(
     state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened_table, before = opened(), files_below(tmp_path)
+    opened_table, before = open_iceberg_table(ORDERS), files_below(tmp_path)
     monkeypatch.setattr(opened_table.pointer, "commit", unanswered)
     with pytest.raises(StoreUnavailableError, match=r"whether .* was committed is not known") as caught:
         opened_table.append(rows(2))
@@ -146,7 +139,7 @@ def unanswered(*_: object) -> bool:
 
 
 def test_a_catalog_that_may_only_be_read_leaves_nothing_behind(state: RestState, tmp_path: Path) -> None:
-    opened_table, before = opened(), files_below(tmp_path)
+    opened_table, before = open_iceberg_table(ORDERS), files_below(tmp_path)
     state.denies = True
     with pytest.raises(AccessDeniedError, match="the catalog prod refuses access"):
         opened_table.append(rows(2))
@@ -156,7 +149,7 @@ def test_a_catalog_that_may_only_be_read_leaves_nothing_behind(state: RestState,
 def test_a_table_that_is_dropped_meanwhile_leaves_nothing_behind(
     state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened_table, before = opened(), files_below(tmp_path)
+    opened_table, before = open_iceberg_table(ORDERS), files_below(tmp_path)
     pointer = opened_table.pointer
     assert pointer is not None
     commit = pointer.commit
@@ -174,7 +167,7 @@ def test_a_table_that_is_dropped_meanwhile_leaves_nothing_behind(
 def test_other_columns_meanwhile_are_a_conflict(
     state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened_table, before = opened(), files_below(tmp_path)
+    opened_table, before = open_iceberg_table(ORDERS), files_below(tmp_path)
     pointer = opened_table.pointer
     assert pointer is not None
     commit = pointer.commit

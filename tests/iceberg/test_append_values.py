@@ -17,7 +17,8 @@ import pytest
 from pyiceberg.table import StaticTable
 
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from tests.iceberg.test_append import PLAIN, document_of, entry_of, field, latest, make_table, opened
+from tests.builders.opening import open_iceberg_table
+from tests.iceberg.test_append import PLAIN, document_of, entry_of, field, latest, make_table
 
 ID_AND_N = [field(1, "id", "long"), field(2, "n", "long")]
 
@@ -44,16 +45,16 @@ def test_parts_of_a_partition_that_manifests_confuse_are_refused(
     ]  # fmt: skip
     changed(place, lambda document: document["partition-specs"][0].update(fields=parts))
     with pytest.raises(UnsupportedTableError, match=words) as caught:
-        opened(place).append(pl.DataFrame({"id": [1], "n": [2]}))
+        open_iceberg_table(place).append(pl.DataFrame({"id": [1], "n": [2]}))
     assert caught.value.kind == "ambiguous-partition"
     assert not list((place / "data").iterdir())
 
 
 def test_a_default_is_written_although_another_column_differs_by_case_alone(tmp_path: Path) -> None:
     place = make_table(tmp_path / "t", [*PLAIN, field(3, "ID", "string", default="new")], version=3)
-    opened(place).append(pl.DataFrame({"id": [1]}))
-    opened(place).append(pl.DataFrame({"id": [2], "ID": ["given"]}))
-    assert opened(place).scan().collect().sort("id")["ID"].to_list() == ["new", "given"]
+    open_iceberg_table(place).append(pl.DataFrame({"id": [1]}))
+    open_iceberg_table(place).append(pl.DataFrame({"id": [2], "ID": ["given"]}))
+    assert open_iceberg_table(place).scan().collect().sort("id")["ID"].to_list() == ["new", "given"]
 
 
 REQUIRED = {"type": "struct", "fields": [
@@ -84,8 +85,8 @@ def test_null_is_written_where_fields_below_it_must_not_be_null(tmp_path: Path, 
     type_, arrow, values = BELOW[case]
     place = make_table(tmp_path / "t", [field(1, "x", type_)])
     rows = pa.table({"x": pa.array(values, arrow)})
-    opened(place).append(rows)
-    assert opened(place).scan().collect()["x"].to_list() == pl.Series(pl.from_arrow(rows["x"])).to_list()
+    open_iceberg_table(place).append(rows)
+    assert open_iceberg_table(place).scan().collect()["x"].to_list() == pl.Series(pl.from_arrow(rows["x"])).to_list()
     (file,) = (place / "data").iterdir()
     assert pq.read_table(file, arrow_extensions_enabled=False)["x"].to_pylist() == rows["x"].to_pylist()
     if case == "a struct":
@@ -100,7 +101,7 @@ def test_null_is_written_where_fields_below_it_must_not_be_null(tmp_path: Path, 
 def test_properties_that_cannot_be_honoured_are_refused(tmp_path: Path, name: str, text: str) -> None:
     place = make_table(tmp_path / "t", ID_AND_N, properties={name: text})
     with pytest.raises(UnsupportedTableError, match=name) as caught:
-        opened(place).append(pl.DataFrame({"id": [1]}))
+        open_iceberg_table(place).append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == "unsupported-property"
     assert not list((place / "data").iterdir())
 
@@ -108,7 +109,7 @@ def test_properties_that_cannot_be_honoured_are_refused(tmp_path: Path, name: st
 def test_a_limit_of_metrics_that_is_no_number_leaves_them_as_they_are(tmp_path: Path) -> None:
     name = "write.metadata.metrics.max-inferred-column-defaults"
     place = make_table(tmp_path / "t", ID_AND_N, properties={name: "9" * 5_000})
-    opened(place).append(pl.DataFrame({"id": [1]}))
+    open_iceberg_table(place).append(pl.DataFrame({"id": [1]}))
     assert set(entry_of(StaticTable.from_metadata(latest(place))).value_counts) == {1, 2}
 
 
@@ -118,9 +119,9 @@ def test_a_limit_of_metrics_that_is_no_number_leaves_them_as_they_are(tmp_path: 
 def test_a_number_whose_truncation_leaves_its_type_is_refused(tmp_path: Path, type_: str, value: Any) -> None:
     place = make_table(tmp_path / "t", [field(1, "x", type_)], [(1, "truncate[10]", "ten")])
     with pytest.raises(InvalidRequestError, match=r"truncate\[10\] of it") as caught:
-        opened(place).append(pl.DataFrame({"x": [value, None]}))
+        open_iceberg_table(place).append(pl.DataFrame({"x": [value, None]}))
     assert caught.value.kind == "partition-value"
-    opened(place).append(pl.DataFrame({"x": [value + 10, None]}))
+    open_iceberg_table(place).append(pl.DataFrame({"x": [value + 10, None]}))
 
 
 @pytest.mark.parametrize(("type_", "words"), [
@@ -130,13 +131,13 @@ def test_a_number_whose_truncation_leaves_its_type_is_refused(tmp_path: Path, ty
 def test_bytes_of_another_length_are_refused(tmp_path: Path, type_: str, words: str) -> None:
     place = make_table(tmp_path / "t", [field(1, "x", type_)])
     with pytest.raises(InvalidRequestError, match=words) as caught:
-        opened(place).append(pa.table({"x": pa.array([None, b"ab"], pa.binary())}))
+        open_iceberg_table(place).append(pa.table({"x": pa.array([None, b"ab"], pa.binary())}))
     assert (caught.value.kind, caught.value.place) == ("type-mismatch", "x")
 
 
 def test_zeros_of_either_sign_are_two_partitions(tmp_path: Path) -> None:
     place = make_table(tmp_path / "t", [field(1, "x", "double"), field(2, "n", "long")], [(1, "identity", "p")])
-    opened(place).append(pl.DataFrame({"x": [-0.0, 0.0, 0.0], "n": [1, 2, 3]}))
+    open_iceberg_table(place).append(pl.DataFrame({"x": [-0.0, 0.0, 0.0], "n": [1, 2, 3]}))
     table = StaticTable.from_metadata(latest(place))
     partitions = {(str(task.file.partition[0]), task.file.record_count) for task in table.scan().plan_files()}
     assert partitions == {("-0.0", 1), ("0.0", 2)}
@@ -146,7 +147,7 @@ def test_zeros_of_either_sign_are_two_partitions(tmp_path: Path) -> None:
     assert manifest.partitions is not None
     (summary,) = manifest.partitions
     assert (summary.lower_bound, summary.upper_bound) == (struct.pack("<d", -0.0), struct.pack("<d", 0.0))
-    assert opened(place).scan().filter(pl.col("x") == 0).collect()["n"].sort().to_list() == [1, 2, 3]
+    assert open_iceberg_table(place).scan().filter(pl.col("x") == 0).collect()["n"].sort().to_list() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("empty", [
@@ -155,14 +156,14 @@ def test_zeros_of_either_sign_are_two_partitions(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_columns_that_the_table_lacks_are_refused_without_rows(tmp_path: Path, empty: Any) -> None:
     with pytest.raises(InvalidRequestError, match="column zzz that the table has not"):
-        opened(make_table(tmp_path / "t", ID_AND_N)).append(empty)
+        open_iceberg_table(make_table(tmp_path / "t", ID_AND_N)).append(empty)
 
 
 def test_a_manifest_of_several_uuid_partitions_is_not_skipped(tmp_path: Path) -> None:
     keys = [bytes(16), b"\xff" * 16]
     place = make_table(tmp_path / "t", [field(1, "key", "uuid")], [(1, "identity", "key")])
-    opened(place).append(pa.table({"key": pa.array([*keys, None], pa.binary())}))
-    assert [opened(place).scan().filter(pl.col("key") == key).collect().height for key in keys] == [1, 1]
+    open_iceberg_table(place).append(pa.table({"key": pa.array([*keys, None], pa.binary())}))
+    assert [open_iceberg_table(place).scan().filter(pl.col("key") == key).collect().height for key in keys] == [1, 1]
     table = StaticTable.from_metadata(latest(place))
     snapshot = table.current_snapshot()
     assert snapshot is not None

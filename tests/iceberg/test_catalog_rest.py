@@ -11,7 +11,6 @@ import pytest
 
 import lakeview as lv
 from lakeview.discovery import TABLES
-from lakeview.iceberg.table import IcebergTable
 from lakeview.model.config import Config
 from lakeview.model.errors import (
     AccessDeniedError,
@@ -24,6 +23,7 @@ from lakeview.model.errors import (
 )
 from lakeview.model.table import Table
 from tests.builders.catalogs import RestState, newest, rest_catalog, table, without_hint
+from tests.builders.opening import open_iceberg_table
 
 ORDERS = "catalog://prod/sales.orders"
 SECRET = "s3cr3t-word"
@@ -73,8 +73,7 @@ def test_a_catalog_is_configured_in_three_places_and_the_nearest_counts(uri: str
 
 def test_refreshing_asks_the_catalog_once_and_opens_only_what_changed(state: RestState, uri: str) -> None:
     where = Path(str(state.tables["sales", "orders"])).parents[1]
-    opened_table = lv.open_table(ORDERS)
-    assert isinstance(opened_table, IcebergTable)
+    opened_table = open_iceberg_table(ORDERS)
     before = opened_table.storage.requests.copy()
     requests_before = state.requests.copy()
     assert not opened_table.refresh()

@@ -16,8 +16,9 @@ from lakeview.iceberg.write.data_locations import DataLocations
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Severity
+from tests.builders.opening import open_iceberg_table
 from tests.differential.iceberg_oracles import duckdb_with_iceberg
-from tests.iceberg.test_append import PLAIN, files_below, iceberg_table, latest, make_table, opened
+from tests.iceberg.test_append import PLAIN, files_below, latest, make_table
 
 HASHED = {"write.object-storage.enabled": "true"}
 UNPARTITIONED = {"write.object-storage.partitioned-paths": "false"}
@@ -42,7 +43,7 @@ def test_files_lie_where_the_properties_ask(tmp_path: Path, properties: dict[str
     properties_given = {name: text.format(tmp_path) for name, text in properties.items()}
     place = make_table(tmp_path / "t", PLAIN, [(2, "identity", "name")], properties=properties_given)
     trusted = {"s3://none": str(tmp_path)}  # beside the table's folder too
-    table = iceberg_table(str(place), relocate=trusted)
+    table = open_iceberg_table(str(place), relocate=trusted)
     for number in (1, 2):
         table.append(pl.DataFrame({"id": [number], "name": ["a"]}))
     pattern = pattern.replace("PARENT", tmp_path.name)
@@ -79,13 +80,13 @@ def test_a_table_chooses_no_folder_that_its_reader_does_not_trust(
     place = make_table(tmp_path / "t", PLAIN, properties={n: text.format(tmp_path) for n, text in properties.items()})
     before = files_below(tmp_path)
     with pytest.raises(expected) as caught:
-        opened(place).append(pl.DataFrame({"id": [1]}))
+        open_iceberg_table(place).append(pl.DataFrame({"id": [1]}))
     assert caught.value.kind == kind
     assert files_below(tmp_path) == before
 
 
 def test_the_doctor_names_what_no_snapshot_names_below_a_hash(tmp_path: Path) -> None:
-    table = opened(make_table(tmp_path / "t", PLAIN, properties=HASHED))
+    table = open_iceberg_table(make_table(tmp_path / "t", PLAIN, properties=HASHED))
     table.append(pl.DataFrame({"id": [1]}))
     (file,) = (tmp_path / "t/data").rglob("*.parquet")
     file.with_name("left.parquet").write_bytes(file.read_bytes())
@@ -109,7 +110,7 @@ def test_the_doctor_names_what_no_snapshot_names_below_another_data_path(
     """Other tables have files there too, as far as their metadata or the folder after the hash says so."""
     properties_given = {name: text.format(tmp_path) for name, text in properties.items()}
     place = make_table(tmp_path / "t", PLAIN, properties=properties_given)
-    table = iceberg_table(str(place), relocate={"s3://none": str(tmp_path)})
+    table = open_iceberg_table(str(place), relocate={"s3://none": str(tmp_path)})
     table.append(pl.DataFrame({"id": [1]}))
     orphan = tmp_path / folder.replace("PARENT", tmp_path.name)
     other = "data/0000/0000/0000/00000000/PARENT/t2/f.parquet" if "0000" in folder else "data/t2/data/f.parquet"
@@ -122,5 +123,5 @@ def test_the_doctor_names_what_no_snapshot_names_below_another_data_path(
     assert "1 file below the data path" in finding.claim
     assert (finding.evidence, "no other table" in str(finding.remedy)) == (f"4 bytes; older than a day: {orphan}", True)
     assert [f.severity for f in table.check(now)] == [Severity.PASS], "a write may be under way"
-    with_roots = iceberg_table(str(place), config=Config(roots=(str(place),)))
+    with_roots = open_iceberg_table(str(place), config=Config(roots=(str(place),)))
     assert "data-path-orphan-files" not in {f.id for f in with_roots.check(now + timedelta(days=2))}

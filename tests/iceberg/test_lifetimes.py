@@ -13,13 +13,13 @@ import pytest
 import lakeview as lv
 from lakeview import views
 from lakeview.iceberg.manifests.tree import Tree
-from lakeview.iceberg.table import IcebergTable
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, StoreUnavailableError
 from lakeview.views.quality.column_loads import column_loads
 from lakeview.views.quality.column_states import column_states
 from lakeview.views.schema.columns import schema_tree
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
+from tests.builders.opening import open_iceberg_table
 
 Place = Mapping[str, Any] | None
 FIELDS = [
@@ -186,8 +186,7 @@ def test_a_column_that_is_not_there_is_named(history: IcebergHistory) -> None:
 
 def lists_of(history: IcebergHistory, *, together: bool) -> list[pl.DataFrame | str]:
     """MANIFESTS of every snapshot, or what is wrong with its list."""
-    table = lv.open_table(history.address)
-    assert isinstance(table, IcebergTable)
+    table = open_iceberg_table(history.address)
     snapshots = list(table.metadata.snapshots.values())
     tree = table._state.tree  # lists are no part of the interface
     if together:
@@ -209,8 +208,7 @@ def same(a: pl.DataFrame | str, b: pl.DataFrame | str) -> bool:
 
 @pytest.mark.parametrize("trouble", ["none", "broken", "gone", "of another schema"])
 def test_manifest_lists_read_together_are_what_each_is_by_itself(history: IcebergHistory, trouble: str) -> None:
-    table = lv.open_table(history.address)
-    assert isinstance(table, IcebergTable)
+    table = open_iceberg_table(history.address)
     manifest_lists = [s.manifest_list for s in table.metadata.snapshots.values()]
     place = Path(history.address) / "metadata" / str(manifest_lists[1]).rpartition("/")[2]
     match trouble:

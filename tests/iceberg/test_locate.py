@@ -14,11 +14,11 @@ from lakeview.iceberg.metadata.locate import Place, locate, place_of
 from lakeview.iceberg.metadata.locations import Locations, canonical
 from lakeview.iceberg.metadata.table_metadata import parse_metadata
 from lakeview.iceberg.opening import open_iceberg
-from lakeview.iceberg.table import IcebergTable
 from lakeview.model.config import Config
 from lakeview.model.errors import CorruptTableError, NotATableError
 from lakeview.storage import open_storage
 from tests.builders.iceberg_metadata import document, snapshot, text
+from tests.builders.opening import open_iceberg_table
 
 
 def folder(place: Path, *names: str, hint: str | None = None) -> Path:
@@ -40,8 +40,7 @@ def current(place: Path) -> tuple[str, str]:
 def test_a_table_s_own_folder_may_be_called_metadata(tmp_path: Path) -> None:
     place = folder(tmp_path / "metadata", V1)
     for address in (place, place / "metadata", place / "metadata" / V1):
-        table = lv.open_table(address)
-        assert isinstance(table, IcebergTable)
+        table = open_iceberg_table(address)
         assert table.storage.root == str(place)
     assert lv.find_tables(tmp_path)["address"].to_list() == [str(place)]
 

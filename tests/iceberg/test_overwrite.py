@@ -17,6 +17,7 @@ from pyiceberg.table import StaticTable
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Severity
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.opening import open_iceberg_table
 from tests.differential.iceberg_oracles import duckdb_with_iceberg
 from tests.iceberg.test_append import (
     ALL,
@@ -27,7 +28,6 @@ from tests.iceberg.test_append import (
     files_below,
     latest,
     make_table,
-    opened,
     rows,
 )
 
@@ -40,7 +40,7 @@ def frame_of(*tables: pa.Table) -> pl.DataFrame:
 
 def check_readers(place: Path, expected: pl.DataFrame, plain: list[str]) -> None:
     """All readers find these rows, and the table contradicts itself nowhere."""
-    table = opened(place)
+    table = open_iceberg_table(place)
     assert_frame_equal(table.scan().collect().sort("id"), expected.sort("id"), check_dtypes=False)
     by_pyiceberg = StaticTable.from_metadata(latest(place)).scan().to_arrow()
     by_duckdb = duckdb_with_iceberg().cursor().execute("FROM iceberg_scan(?)", [latest(place)]).to_arrow_table()
@@ -65,7 +65,7 @@ OTHER_SPECS = ("a name of odd letters", "day, hour", "decimals", "fixed, time", 
 ])  # fmt: skip
 def test_every_reader_finds_the_rows_that_stay_and_the_new_ones(tmp_path: Path, version: int, spec: str) -> None:
     place = make_table(tmp_path / "t", ALL, SPECS[spec], version=version)
-    table = opened(place)
+    table = open_iceberg_table(place)
     table.append(rows(0, 12))
     table.append(rows(12, 8))
     plain = [c for c in rows(0, 1).column_names if c not in ("key", "m", "at")]
@@ -78,13 +78,13 @@ def test_every_reader_finds_the_rows_that_stay_and_the_new_ones(tmp_path: Path, 
     check_readers(place, frame_of(rows(20, 3)), plain)
     totals = {k: v for k, v in summary_of(place).items() if k.startswith("total-") and k != "total-files-size"}
     assert totals["total-records"] == "3"
-    assert table.delete() == opened(place).latest_version
+    assert table.delete() == open_iceberg_table(place).latest_version
     assert (summary_of(place)["operation"], summary_of(place)["total-data-files"]) == ("delete", "0")
     assert table.delete() is None
 
 
 def ids(place: Path) -> list[int]:
-    ids_read: list[int] = sorted(opened(place).scan().collect()["id"])
+    ids_read: list[int] = sorted(open_iceberg_table(place).scan().collect()["id"])
     return ids_read
 
 
@@ -100,7 +100,7 @@ def test_partitions_that_rows_fall_into_are_replaced(tmp_path: Path, case: str) 
     """Null and NaN are partitions like others."""
     spec, rows_given, expected = PARTITIONED[case]
     place = make_table(tmp_path / "t", [*PLAIN, field(5, "x", "double")], spec)
-    table = opened(place)
+    table = open_iceberg_table(place)
     table.append(pl.DataFrame({
         "id": [1, 2, 3, 5, 6], "name": ["a", "b", "b", "c", None], "x": [1.0, 2.0, 0.0, float("nan"), -0.0],
     }))  # fmt: skip
@@ -115,7 +115,7 @@ def test_partitions_that_rows_fall_into_are_replaced(tmp_path: Path, case: str) 
 
 def test_entries_keep_their_numbers_and_say_which_snapshot_removed_them(tmp_path: Path) -> None:
     place = make_table(tmp_path / "t", PLAIN, [(1, "truncate[10]", "tens")])
-    table = opened(place)
+    table = open_iceberg_table(place)
     first = table.append(pl.DataFrame({"id": [1, 11], "name": ["a", "b"]}))
     table.append(pl.DataFrame({"id": [21], "name": ["c"]}))
     third = table.delete("id < 10")
@@ -139,19 +139,19 @@ def test_entries_keep_their_numbers_and_say_which_snapshot_removed_them(tmp_path
     table.delete()
     table.append(pl.DataFrame({"id": [1], "name": ["a"]}))
     table.overwrite(pl.DataFrame({"id": [2], "name": ["a"]}))  # manifests of files that are gone are not listed again
-    assert opened(place).snapshot().num_files == 1
+    assert open_iceberg_table(place).snapshot().num_files == 1
     assert len(StaticTable.from_metadata(latest(place)).current_snapshot().manifests(table_found.io)) == 2  # type: ignore[union-attr]
 
 
 def test_files_that_go_whole_are_not_read(tmp_path: Path) -> None:
     """By their partitions, and by their bounds."""
     place = make_table(tmp_path / "t", PLAIN, [(1, "truncate[10]", "tens")])
-    opened(place).append(pl.DataFrame({"id": [1, 11, 21], "name": ["a", "b", "x"]}))
+    open_iceberg_table(place).append(pl.DataFrame({"id": [1, 11, 21], "name": ["a", "b", "x"]}))
     for path in place.rglob("*.parquet"):
         path.unlink()
-    opened(place).delete("id < 10 OR name >= 'x'")
-    assert opened(place).snapshot().num_files == 1
-    assert opened(place).delete("id = 5") is None
+    open_iceberg_table(place).delete("id < 10 OR name >= 'x'")
+    assert open_iceberg_table(place).snapshot().num_files == 1
+    assert open_iceberg_table(place).delete("id = 5") is None
 
 
 DELETES: dict[str, tuple[int, Callable[[IcebergHistory, str], object]]] = {
@@ -167,16 +167,16 @@ def test_deleted_rows_do_not_come_back_and_their_deletes_go(tmp_path: Path, kind
     version, delete = DELETES[kind]
     history = IcebergHistory(place, PLAIN, location=str(place), version=version)
     delete(history, history.append("f", [{"id": i, "name": "a"} for i in (1, 2, 3)]))
-    table = opened(place)
+    table = open_iceberg_table(place)
     table.append(pl.DataFrame({"id": [7, 8], "name": ["b", "b"]}))
     before = table.scan(row_tracking=version > 2).collect()
     assert sorted(before["id"]) == [1, 3, 7, 8]
     table.overwrite(pl.DataFrame({"id": [2, 3], "name": ["c", "c"]}), "id = 2 OR id = 3")
     check_readers(place, pl.DataFrame({"id": [1, 2, 3, 7, 8], "name": ["a", "c", "c", "b", "b"]}), ["id"])
     assert (summary_of(place)["removed-delete-files"], summary_of(place)["deleted-records"]) == ("1", "3")
-    assert opened(place).snapshot().delete_files.is_empty()
+    assert open_iceberg_table(place).snapshot().delete_files.is_empty()
     if version > 2:  # a row that only moves stays the row that it was
-        after = opened(place).scan(row_tracking=True).collect()
+        after = open_iceberg_table(place).scan(row_tracking=True).collect()
         moved = after.join(before.select("id"), on="id").filter(pl.col("name") != "c")
         assert_frame_equal(moved.sort("id"), before.filter(pl.col("id") != 3).sort("id"))
         assert after["_row_id"].is_unique().all()
@@ -188,7 +188,7 @@ def test_deletes_stay_where_they_apply_to_files_that_stay(tmp_path: Path) -> Non
     for name, first in (("e", 1), ("f", 10)):
         history.append(name, [{"id": first + i, "name": name} for i in range(3)])
     history.delete_equal("d", [history.fields["id"]], [{"id": 1}, {"id": 12}])
-    table = opened(place)
+    table = open_iceberg_table(place)
     table.delete("id >= 11")
     assert (ids(place), table.snapshot().delete_files.height) == ([2, 3, 10], 1)
     table.delete()
@@ -202,7 +202,7 @@ def test_files_of_earlier_partition_specs_are_replaced_by_conditions_alone(tmp_p
     history.append("f", [{"id": i, "name": "a"} for i in (1, 2, 3)])
     history.partition_by((1, "truncate[5]", "five"))
     history.append("g", [{"id": 4, "name": "a"}])
-    table = opened(place)
+    table = open_iceberg_table(place)
     table.append(pl.DataFrame({"id": [7], "name": ["b"]}))
     with pytest.raises(UnsupportedTableError, match="of an earlier partition spec") as caught:
         table.overwrite_partitions(pl.DataFrame({"id": [3], "name": ["a"]}))
@@ -213,13 +213,13 @@ def test_files_of_earlier_partition_specs_are_replaced_by_conditions_alone(tmp_p
 
 def test_manifests_of_an_earlier_format_version_are_carried_over(tmp_path: Path) -> None:
     place = make_table(tmp_path / "t", PLAIN, [(2, "identity", "name")], version=1)
-    opened(place).append(pl.DataFrame({"id": [1, 2, 3], "name": ["a", "b", None]}))
+    open_iceberg_table(place).append(pl.DataFrame({"id": [1, 2, 3], "name": ["a", "b", None]}))
     document = document_of(place)
     for key in ("schema", "partition-spec"):
         del document[key]
     upgraded = {**document, "format-version": 2, "last-sequence-number": 0}
     (place / "metadata/v3.metadata.json").write_text(json.dumps(upgraded))
-    opened(place).delete("name = 'a'")
+    open_iceberg_table(place).delete("name = 'a'")
     check_readers(place, pl.DataFrame({"id": [2, 3], "name": ["b", None]}), ["id", "name"])
 
 
@@ -239,7 +239,7 @@ BAD: dict[str, tuple[pl.DataFrame, str | pl.Expr, type[LakeviewError], str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_refused_leaves_nothing(tmp_path: Path, case: str) -> None:
     frame, where, kind, word = BAD[case]
-    table = opened(make_table(tmp_path / "t", PLAIN))
+    table = open_iceberg_table(make_table(tmp_path / "t", PLAIN))
     table.append(pl.DataFrame({"id": [1, 7], "name": ["a", "b"]}))
     before = files_below(tmp_path)
     with pytest.raises(kind) as caught:
@@ -249,7 +249,7 @@ def test_what_is_refused_leaves_nothing(tmp_path: Path, case: str) -> None:
 
 
 def test_nothing_that_comes_or_goes_is_no_snapshot(tmp_path: Path) -> None:
-    table = opened(make_table(tmp_path / "t", PLAIN))
+    table = open_iceberg_table(make_table(tmp_path / "t", PLAIN))
     none = pl.DataFrame(schema={"id": pl.Int64, "name": pl.String})
     before = files_below(tmp_path)
     assert (table.overwrite(none), table.delete("id = 1"), table.overwrite(none, "id = 1")) == (None, None, None)
@@ -263,6 +263,6 @@ def test_nothing_that_comes_or_goes_is_no_snapshot(tmp_path: Path) -> None:
 def test_partitions_of_times_that_python_has_not_are_carried_over(tmp_path: Path) -> None:
     place = make_table(tmp_path / "t", [field(1, "at", "timestamp"), field(2, "id", "long")], [(1, "identity", "at")])
     times = pa.array([2**63 - 1, 1 - 2**63, 0, None], pa.timestamp("us"))
-    opened(place).append(pa.table({"at": times, "id": pa.array(range(4), pa.int64())}))
-    opened(place).delete("id = 2")
-    assert opened(place).scan().select("id").collect()["id"].sort().to_list() == [0, 1, 3]
+    open_iceberg_table(place).append(pa.table({"at": times, "id": pa.array(range(4), pa.int64())}))
+    open_iceberg_table(place).delete("id = 2")
+    assert open_iceberg_table(place).scan().select("id").collect()["id"].sort().to_list() == [0, 1, 3]

@@ -9,7 +9,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import lakeview as lv
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.write.context import write_context
@@ -24,6 +23,7 @@ from lakeview.rows.batches import batches_of
 from lakeview.storage import LocalStorage
 from tests.builders.catalogs import FIELDS, RestState, rest_catalog
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.opening import open_iceberg_table
 from tests.iceberg.test_append import latest
 from tests.iceberg.test_append_commits import (
     Dies,
@@ -192,6 +192,4 @@ def test_a_catalog_makes_the_commit_of_an_overwrite(place: Path, monkeypatch: py
 
 
 def table_of_catalog() -> IcebergTable:
-    opened_table = lv.open_table("catalog://prod/sales.t")
-    assert isinstance(opened_table, IcebergTable)
-    return opened_table
+    return open_iceberg_table("catalog://prod/sales.t")

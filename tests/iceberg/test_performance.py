@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-import lakeview as lv
 from lakeview.iceberg.deletes.positions import IcebergDeletes
 from lakeview.iceberg.manifests import entries, tree
 from lakeview.iceberg.manifests.avro import read_joined
@@ -22,6 +21,7 @@ from lakeview.model.config import Config
 from lakeview.model.errors import CorruptTableError
 from lakeview.storage.local import LocalStorage
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.opening import open_iceberg_table
 
 FIELDS: list[dict[str, Any]] = [
     {"id": 1, "name": "n", "required": False, "type": "long"},
@@ -328,8 +328,7 @@ def test_what_is_made_ahead_comes_in_order_and_fails_where_it_is_used() -> None:
 def test_delete_manifests_are_read_only_where_deletes_matter(tmp_path: Path) -> None:
     history = grown(tmp_path)
     history.delete_equal("e", [history.fields["n"]], [{"n": 3}])
-    table = lv.open_table(history.address)
-    assert isinstance(table, IcebergTable)
+    table = open_iceberg_table(history.address)
     assert table.files(columns=["path", "size", "records"]).height == COMMITS
     assert cost(table) == {"list": 1, "read": 2 + COMMITS}
     assert table.files().height == COMMITS

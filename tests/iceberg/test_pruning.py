@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import lakeview as lv
 from lakeview.iceberg.table import IcebergTable
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.opening import open_iceberg_table
 
 FIELDS: list[dict[str, Any]] = [
     {"id": 1, "name": "n", "required": False, "type": "long"},
@@ -50,9 +51,7 @@ def make_table(place: Path, spec: list[tuple[int, str, str]]) -> IcebergTable:
     history = IcebergHistory(place, FIELDS, [p for p in spec if not p[1].startswith("zorder")])
     for number, row in enumerate(ROWS):
         history.append(f"f{number}", [row])
-    opened = lv.open_table(history.address)
-    assert isinstance(opened, IcebergTable)
-    return opened
+    return open_iceberg_table(history.address)
 
 
 @pytest.fixture(scope="module", params=SPECS, ids=list(SPECS))

@@ -13,9 +13,7 @@ import pytest
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.update import RemoveSnapshotsUpdate, update_table_metadata
 
-import lakeview as lv
 from lakeview.iceberg.metadata.table_metadata import parse_metadata
-from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.write.context import write_context
 from lakeview.iceberg.write.files import write_files
 from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
@@ -24,6 +22,7 @@ from lakeview.model.clock import system_clock
 from lakeview.rows.batches import batches_of
 from tests.builders.catalogs import RestState, newest, rest_catalog, table
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.opening import open_iceberg_table
 
 NAMES = ("sales", "orders")
 
@@ -49,28 +48,22 @@ def test_a_batch_whose_snapshot_has_expired_is_not_written_again(
     with where(table(tmp_path / "orders"), monkeypatch) as (address, current):
         for epoch in (0, 1):
             assert ingest(address, epoch, 10 + epoch) is not None
-        opened(address).append(pl.DataFrame({"id": [20]}))
+        open_iceberg_table(address).append(pl.DataFrame({"id": [20]}))
         metadata = TableMetadataUtil.parse_raw(current().read_text())
         expired = [each.snapshot_id for each in metadata.snapshots if each.snapshot_id != metadata.current_snapshot_id]
         metadata_after = update_table_metadata(
             metadata, (RemoveSnapshotsUpdate.model_validate({"snapshot-ids": expired}),)
         )
         current().write_text(metadata_after.model_dump_json())
-        assert opened(address).history().height == 1
+        assert open_iceberg_table(address).history().height == 1
         assert [ingest(address, epoch, 10 + epoch) for epoch in (0, 1)] == [None, None]
         assert ingest(address, 1, 30, query="another") is not None
         assert ingest(address, 2, 12) is not None
-        assert sorted(opened(address).scan().collect()["id"]) == [0, 10, 11, 12, 20, 30]
-
-
-def opened(address: str) -> IcebergTable:
-    opened_table = lv.open_table(address)
-    assert isinstance(opened_table, IcebergTable)
-    return opened_table
+        assert sorted(open_iceberg_table(address).scan().collect()["id"]) == [0, 10, 11, 12, 20, 30]
 
 
 def ingest(address: str, epoch: int, number: int, query: str = "q") -> int | None:
-    opened_table = opened(address)
+    opened_table = open_iceberg_table(address)
     context = write_context(opened_table.state)
     files = write_files(context, batches_of(pl.DataFrame({"id": [number]})), opened_table.state.storage)
     return SnapshotCommit(

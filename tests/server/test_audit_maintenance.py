@@ -9,10 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import lakeview as lv
 from lakeview.delta.maintenance import maintain
-from lakeview.delta.table import DeltaTable
 from lakeview.sharing.server.audit import AuditLog, Entry
+from tests.builders.opening import open_delta_table
 from tests.server.conftest import Clock
 
 FEW = 12
@@ -22,12 +21,6 @@ FEW = 12
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dozen files are many here."""
     monkeypatch.setattr("lakeview.delta.maintenance.SMALL_FILES", FEW)
-
-
-def opened(folder: Path) -> DeltaTable:
-    table = lv.open_table(folder)
-    assert isinstance(table, DeltaTable)
-    return table
 
 
 def write_log(folder: Path, clock: Clock, first: int, last: int) -> AuditLog:
@@ -41,7 +34,7 @@ def write_log(folder: Path, clock: Clock, first: int, last: int) -> AuditLog:
 
 
 def ids(folder: Path) -> list[int]:
-    return sorted(opened(folder).scan().select(pl.col("request_id").cast(pl.Int64)).collect()["request_id"])
+    return sorted(open_delta_table(folder).scan().select(pl.col("request_id").cast(pl.Int64)).collect()["request_id"])
 
 
 def aged(folder: Path, to: datetime) -> None:
@@ -53,10 +46,10 @@ def aged(folder: Path, to: datetime) -> None:
 def test_many_small_files_become_one_and_every_row_stays(tmp_path: Path) -> None:
     clock = Clock()
     log = write_log(tmp_path / "audit", clock, 0, FEW - 1)
-    assert opened(tmp_path / "audit").files().height == FEW - 1
+    assert open_delta_table(tmp_path / "audit").files().height == FEW - 1
     log.add(Entry(clock(), str(FEW - 1)))
     log.flush()
-    table = opened(tmp_path / "audit")
+    table = open_delta_table(tmp_path / "audit")
     assert table.files().height == 1
     assert ids(tmp_path / "audit") == list(range(FEW))
     newest = table.history(1).row(0, named=True)
@@ -76,21 +69,21 @@ def test_what_no_recent_version_needs_is_removed_and_what_one_needs_stays(tmp_pa
     write_log(folder, clock, FEW, 2 * FEW - 1)
     files = {f.name for f in folder.glob("*.parquet")}
     assert len(files) == FEW + 1  # those of now: the packed ones and the small ones that became it
-    assert set(opened(folder).files()["path"]) <= files
+    assert set(open_delta_table(folder).files()["path"]) <= files
     assert ids(folder) == list(range(2 * FEW - 1))
     assert not (folder / "_delta_log" / f"{0:020d}.json").exists()
     oldest = min(int(f.name[:20]) for f in (folder / "_delta_log").glob("*.checkpoint.parquet"))
     assert 0 < oldest <= min(int(f.name[:20]) for f in (folder / "_delta_log").glob("*.json"))
-    assert opened(folder).versions().filter("readable")["version"].min() is not None
-    assert [f.severity.name for f in opened(folder).check(clock()) if f.severity.name == "BROKEN"] == []
+    assert open_delta_table(folder).versions().filter("readable")["version"].min() is not None
+    assert [f.severity.name for f in open_delta_table(folder).check(clock()) if f.severity.name == "BROKEN"] == []
 
 
 def test_two_processes_may_tidy_at_once(tmp_path: Path) -> None:
     clock = Clock()
     folder = tmp_path / "audit"
     write_log(folder, clock, 0, FEW - 1)
-    opened(folder).append(pl.DataFrame({"request_id": [str(FEW - 1)]}))
-    one, other = opened(folder), opened(folder)
+    open_delta_table(folder).append(pl.DataFrame({"request_id": [str(FEW - 1)]}))
+    one, other = open_delta_table(folder), open_delta_table(folder)
     assert maintain(one, clock)
     assert not maintain(other, clock)  # it looks again, and there is nothing left to do
     assert ids(folder) == list(range(FEW))

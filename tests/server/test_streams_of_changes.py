@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-import lakeview as lv
 from lakeview.delta import change_log
 from lakeview.delta.log import table_log
 from lakeview.delta.log.commits import Commit, parse_commit
-from lakeview.delta.table import DeltaTable
 from lakeview.sharing.protocol.messages import EndStreamAction, ResponseFormat
 from lakeview.sharing.server import delta_changes
 from lakeview.sharing.server.answers import BrokenStreamError
@@ -24,6 +22,7 @@ from lakeview.sharing.server.source import ChangeRange, CommitRow
 from tests.builders.actions import Action, add, cdc, info, metadata, protocol, remove
 from tests.builders.feeds import FED, feed
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 from tests.builders.vectors import deleting
 from tests.server.conftest import Api, lines
 from tests.server.shared_lake import TABLE
@@ -159,8 +158,7 @@ def streaming(folder: Path) -> tuple[DeltaSource, ChangeRange]:
     history = feed(DeltaHistory(folder)).commit(*(add(f"a{i}") for i in range(40)))
     for i in range(40):
         history.commit(add(f"b{i}"))
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     change_range = ChangeRange(0, 41, ResponseFormat.PARQUET, "parquet", True, True, True, CommitRow(0, 0))
     return DeltaSource(table), change_range
 
@@ -243,8 +241,7 @@ def test_the_next_chunk_is_made_when_the_one_before_it_was_taken() -> None:
 
 def test_a_fault_after_the_first_byte_is_an_error_message_or_a_cut_connection(tmp_path: Path) -> None:
     history = feed(DeltaHistory(tmp_path / "t")).commit(*(add(f"a{i}") for i in range(600))).raw_commit(b"{broken")
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     change_range = ChangeRange(0, 2, ResponseFormat.PARQUET, "parquet", True, False, False, CommitRow(0, 0))
 
     async def answer(end: Callable[[], EndStreamAction] | None) -> list[bytes]:

@@ -17,12 +17,12 @@ from typing import Any
 
 import polars as pl
 
-import lakeview as lv
 import lakeview.delta
 import lakeview.rows
 import lakeview.storage
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import CommitConflictError
+from tests.builders.opening import open_delta_table
 
 MERGED = 1_000_000
 """Ids from here on are merged: each is there once, whoever merges it."""
@@ -81,8 +81,7 @@ def main() -> None:
     for seed in range(processes):
         child = os.fork()
         if not child:
-            table = lv.open_table(address, storage_options=options)
-            assert isinstance(table, DeltaTable)
+            table = open_delta_table(address, storage_options=options)
             line = json.dumps(work(table, seed, seconds))
             os.write(sys.stdout.fileno(), f"{line}\n".encode())
             os._exit(0)

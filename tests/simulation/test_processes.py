@@ -27,6 +27,7 @@ from lakeview.model.errors import NotATableError
 from lakeview.model.schema import Schema
 from tests.builders.findings import GRAVE
 from tests.builders.object_server import object_server
+from tests.builders.opening import open_delta_table
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Schema((Field("id", PrimitiveType("long")), Field("v", PrimitiveType("long"))))
@@ -200,8 +201,7 @@ def test_a_process_killed_at_any_step_leaves_the_old_or_the_new_table(tmp_path: 
     assert len(codes) > 2
     for step in range(1, len(codes)):
         address = f"{whole}-{step}"
-        table = lv.open_table(address)
-        assert isinstance(table, DeltaTable)
+        table = open_delta_table(address)
         after = BEFORE if ENDS[operation] is None else ENDS[operation]
         assert rows(table) == (BEFORE if table.latest_version == 4 else after), step
         assert rows(table, 4) == BEFORE, step

@@ -19,6 +19,7 @@ from lakeview.spark.checkpoint import checkpoint
 from lakeview.spark.replay import ManifestReader, packed
 from lakeview.storage import open_storage
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.opening import open_delta_table
 from tests.golden.conformance import GoldenTable, delta_tables
 from tests.golden.iceberg_conformance import GoldenIceberg, iceberg_tables
 from tests.golden.iceberg_reader import opened
@@ -104,8 +105,7 @@ TABLES = delta_tables()
 def test_the_two_phases_add_up_to_the_replay(golden: GoldenTable) -> None:
     """Of every conformance table that can be opened, without Spark between."""
     try:
-        table = lv.open_table(golden.path)
-        assert isinstance(table, DeltaTable)
+        table = open_delta_table(golden.path)
         state = table.state()
         expected = state.adds(["size", "records"])
     except LakeviewError:

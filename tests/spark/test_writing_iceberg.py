@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakeview as lv
 from lakeview.iceberg.metadata.transforms import parse_transform
-from lakeview.iceberg.table import IcebergTable
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import (
     CommitConflictError,
@@ -28,6 +27,7 @@ from lakeview.spark.stream_writer import LakeviewStreamWriter
 from lakeview.storage import open_storage
 from tests.builders.catalogs import RestState, rest_catalog
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.opening import open_iceberg_table
 
 pytestmark = pytest.mark.spark
 
@@ -79,8 +79,7 @@ def test_the_rows_of_all_tasks_are_one_snapshot(spark: SparkSession, place: Path
     assert (summary["engine-name"], summary["spark-version"]) == ("lakeview", spark.version)
     rows_read = StaticTable.from_metadata(str(latest(place))).scan().to_arrow()
     assert sorted(rows_read["id"].to_pylist()) == list(range(200))
-    table = lv.open_table(str(place))
-    assert isinstance(table, IcebergTable)
+    table = open_iceberg_table(str(place))
     assert table.files().filter(pl.col("records") > 40).is_empty()
     assert set(table.audit()["verdict"]) == {"proven"}
 
@@ -103,8 +102,7 @@ def test_rows_take_the_place_of_others(spark: SparkSession, place: Path) -> None
     assert sorted(rows_read["id"].to_pylist()) == list(range(20, 30))
     numbers(spark, 1, 0).write.format("lakeview").mode("overwrite").save(str(place))
     assert ids(place) == []
-    table = lv.open_table(str(place))
-    assert isinstance(table, IcebergTable)
+    table = open_iceberg_table(str(place))
     assert set(table.audit()["verdict"]) == {"proven"}
 
 
@@ -119,8 +117,7 @@ def test_an_overwrite_is_refused_where_rows_came_since_or_lie_outside_its_condit
     """The writer's own life, without Spark between."""
     frame = numbers(spark, 0, 9, tasks=1)
     stale_writer = writer_of(frame, place, overwrite=True)
-    table = lv.open_table(str(place))
-    assert isinstance(table, IcebergTable)
+    table = open_iceberg_table(str(place))
     table.append(pl.DataFrame({"id": [77], "text": ["theirs"]}))
     message = stale_writer.write(iter(frame.toArrow().to_batches()))
     with pytest.raises(CommitConflictError, match="changed by another writer since it was read"):
