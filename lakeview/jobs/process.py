@@ -74,11 +74,9 @@ class SparkProcess:
     def kill(self) -> None:
         """Ends it at once: with its JVM where its session has not started, for such a JVM may not read its input yet.
         One that does ends when that closes, and removes what it wrote."""
-        with suppress(ProcessLookupError):
-            if self.is_ready:
-                self._process.kill()
-            else:
-                os.killpg(self._process.pid, signal.SIGKILL)  # its group is its own
+        if self._process.returncode is None:  # not Popen.kill, which collects a process that has ended
+            with suppress(ProcessLookupError, PermissionError):  # macOS permits no signal to a group that has ended
+                (os.kill if self.is_ready else os.killpg)(self._process.pid, signal.SIGKILL)  # its group is its own
 
     def end(self) -> None:
         """Asks it to end, and waits until it has, with its JVM; kills it where that takes too long."""
@@ -99,23 +97,31 @@ class SparkProcess:
         finally:  # also where a report cannot be taken: no job may wait for ever
             stdout.close()
             _close(self._process.stdin)
-            # not collected: until it is, no other process gets its number, which is that of its group
-            result = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
-            assert result is not None
-            code = result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
+            code = self._exit_code()
             shutil.rmtree(self._folder, ignore_errors=True)
             try:
                 self._on_end(self, self._last_words(code))
             finally:
                 self._end_group()
 
+    def _exit_code(self) -> int:
+        """Waits for the end of the process, and does not collect it: until then no other gets its number, which is that
+        of its group."""
+        try:
+            result = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:  # the program ignores SIGCHLD, or waits for all its children
+            return self._process.wait()
+        assert result is not None
+        return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
+
     def _end_group(self) -> None:
         """Ends a JVM that hangs, and does not find its input closed: it is of the group of the process, and has the
         same descriptor of standard error."""
         self._noise_reader.join(_JVM_SECONDS)
-        with suppress(ProcessLookupError, PermissionError):  # macOS permits no signal to a group that has ended
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
     def _last_words(self, code: int) -> str:
         self._noise_reader.join(1.0)  # its JVM has the same descriptor, and may live a little longer

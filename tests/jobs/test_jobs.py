@@ -238,6 +238,21 @@ def test_a_jvm_that_does_not_read_its_input_ends_with_its_process(monkeypatch: p
         os.close(jvm)
 
 
+def test_a_process_that_the_program_itself_has_waited_for_fails_its_job_too() -> None:
+    with SparkJobs(module=MODULE) as jobs:
+        job, process = running(jobs), jobs._process
+        assert process is not None
+        before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children that end are collected by the system
+        try:
+            os.kill(process.pid, signal.SIGKILL)
+            process._reader.join(30)
+            assert job.wait(0)
+        finally:
+            signal.signal(signal.SIGCHLD, before)
+        with pytest.raises(LakeviewError, match="the Spark process ended"):
+            job.result()
+
+
 def test_closing_cancels_all_and_leaves_nothing(jobs: SparkJobs) -> None:
     first, second = running(jobs), jobs.submit(ROWS)
     process = jobs._process
