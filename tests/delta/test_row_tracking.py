@@ -13,7 +13,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.log.actions import AddFile, DomainMetadata
 from lakeview.delta.write.row_ids import with_row_ids
-from lakeview.model.errors import CorruptTableError, InvalidRequestError
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.mapped import field, mapped, stored_field
@@ -144,6 +144,28 @@ def test_every_add_has_ids_once_they_are_given_whatever_rows_it_has() -> None:
     assert [(add.base_row_id, add.default_row_commit_version) for add in tracked] == [(10, 7), (10, 7), (3, 7)]
     assert domain == DomainMetadata("delta.rowTracking", '{"rowIdHighWaterMark":11}')
     assert with_row_ids(tracked, 8, 11) == (tracked, None), "a file of the table stays what it is"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "match"),
+    [
+        ("[[", CorruptTableError, "which row ids have been given"),
+        ("{}", CorruptTableError, "which row ids have been given"),
+        ('{"rowIdHighWaterMark":"7"}', CorruptTableError, "which row ids have been given"),
+        (f'{{"rowIdHighWaterMark":{10**30}}}', CorruptTableError, "which row ids have been given"),
+        (f'{{"rowIdHighWaterMark":{2**63 - 2}}}', UnsupportedTableError, "2 rows need ids above 9,223"),
+    ],
+)
+def test_ids_are_not_given_where_those_given_are_not_known_or_all(
+    history: DeltaHistory, text: str, error: type[Exception], match: str
+) -> None:
+    domain = {"domainMetadata": {"domain": "delta.rowTracking", "configuration": text, "removed": False}}
+    tracked(history).commit(domain)
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    with pytest.raises(error, match=match):
+        table.append(pl.DataFrame({"id": [1, 2]}))
+    assert table.refresh() is False
 
 
 def test_rows_keep_their_ids_beside_a_column_of_the_same_name(history: DeltaHistory) -> None:

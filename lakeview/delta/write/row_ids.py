@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 
@@ -11,9 +12,10 @@ from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.definition import SUSPENDED, Definition
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
 
 DOMAIN = "delta.rowTracking"
+_LARGEST = (1 << 63) - 1
 
 
 def tracks_rows(definition: Definition) -> bool:
@@ -46,6 +48,13 @@ def with_row_ids(adds: Sequence[AddFile], version: int, mark: int) -> tuple[list
         files.append(add)
     if first - 1 == mark:
         return files, None
+    if first - 1 > _LARGEST:
+        raise UnsupportedTableError(
+            f"{first - 1 - mark:,} rows need ids above {mark:,}, and ids end at {_LARGEST:,}",
+            fix=f"check the domain {DOMAIN}: no table has had so many rows",
+            place=DOMAIN,
+            kind="no-row-ids",
+        )
     return files, DomainMetadata(DOMAIN, msgspec.json.encode({"rowIdHighWaterMark": first - 1}).decode())
 
 
@@ -63,5 +72,17 @@ def later_mark(commit: Commit, mark: int) -> int:
     return max([mark, *marks])
 
 
+class _Mark(msgspec.Struct, frozen=True, rename="camel"):
+    row_id_high_water_mark: Annotated[int, msgspec.Meta(ge=-1, le=_LARGEST)]
+
+
 def _mark(text: str) -> int:
-    return int(msgspec.json.decode(text)["rowIdHighWaterMark"])
+    try:
+        return msgspec.json.decode(text, type=_Mark).row_id_high_water_mark
+    except msgspec.DecodeError as error:
+        raise CorruptTableError(
+            f"the domain {DOMAIN} does not say which row ids have been given: {error}",
+            fix="restore the commit that set it from a backup",
+            place=DOMAIN,
+            kind="corrupt-commit",
+        ) from error
