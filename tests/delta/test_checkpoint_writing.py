@@ -22,7 +22,13 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.model.config import Config
 from lakeview.model.data_types import Field, PrimitiveType
-from lakeview.model.errors import InvalidRequestError, LakeviewError, StoreUnavailableError, UnsupportedTableError
+from lakeview.model.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    LakeviewError,
+    StoreUnavailableError,
+    UnsupportedTableError,
+)
 from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import Action, add, metadata, protocol, remove, txn
@@ -244,6 +250,18 @@ def busy_history(address: Path, commits: int = 8, **more: Any) -> DeltaHistory:
             actions += [add(f"f{i - 3}-0 %", stats={"numRecords": 1})]
         history.commit(*actions)
     return history
+
+
+@pytest.mark.parametrize("number", ["offset", "sizeInBytes"])
+def test_a_vector_that_no_checkpoint_can_describe_is_named(tmp_path: Path, number: str) -> None:
+    vector = relative(uuid.UUID(int=1), b"1234", 1) | {number: 1 << 40}
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    DeltaHistory(tmp_path).commit(
+        protocol(3, 7, **features), metadata({"id": "long"}), add("f", stats={"numRecords": 5}, deletionVector=vector)
+    )
+    with pytest.raises(CorruptTableError, match=f"{vector['pathOrInlineDv']} cannot be read: .* more than 32 bits"):
+        opened(tmp_path).checkpoint()
+    assert not list((tmp_path / "_delta_log").glob("*checkpoint*"))
 
 
 @pytest.fixture

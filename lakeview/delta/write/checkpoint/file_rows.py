@@ -23,6 +23,7 @@ from lakeview.delta.write.checkpoint.struct_statistics import StructStatistics, 
 from lakeview.delta.write.context import indexed_leaves
 from lakeview.model.data_types import Field
 from lakeview.model.table_metadata import TableProtocol
+from lakeview.rows.bitmaps import corrupt_vector
 
 TEXTS = pl.Map(pl.String(), pl.String())
 
@@ -175,12 +176,23 @@ def _columns(actions: pl.DataFrame, fields: Mapping[str, tuple[str, pl.DataType]
             case "tags":
                 columns[name] = _tags(actions["tags"])
             case "vector":
-                columns[name] = actions["vector"].struct.rename_fields(list(_VECTOR.to_schema())).cast(_VECTOR)
+                columns[name] = _vectors(actions["vector"])
             case _ if column in actions.columns:
                 columns[name] = actions[column]
             case _:
                 columns[name] = _nulls(dtype, actions.height)
     return columns
+
+
+def _vectors(vectors: pl.Series) -> pl.Series:
+    """CorruptTableError for numbers that no checkpoint can hold; readers of the commit do not notice them."""
+    renamed = vectors.struct.rename_fields(list(_VECTOR.to_schema()))
+    try:
+        return renamed.cast(_VECTOR)
+    except pl.exceptions.InvalidOperationError as error:
+        fits = pl.all_horizontal(pl.col("offset", "sizeInBytes").is_between(-(1 << 31), (1 << 31) - 1))
+        wide = renamed.struct.unnest().filter(~fits)["pathOrInlineDv"]
+        raise corrupt_vector(str(next(iter(wide), None)), "its offset or its size has more than 32 bits") from error
 
 
 def _nulls(dtype: pl.DataType, rows: int) -> pl.Series:
