@@ -12,7 +12,7 @@ from lakeview.storage.local_files import begin_beside, sync_folder
 from lakeview.storage.new_file import NewFile
 from lakeview.storage.system_errors import Translated
 
-IN_MEMORY = 4 << 20
+IN_MEMORY = 2 << 20
 """Bytes of a new file of this machine that stay in memory: a table of very many partitions has as many files open, and
 a process only so many descriptors."""
 
