@@ -25,7 +25,7 @@ from lakeview.model.schema import Schema
 
 
 class MetadataFrames:
-    """Snapshots, schemas, refs, specs and logs of a table; `lakeview.iceberg.table` adds its files and rows."""
+    """Snapshots, schemas, refs, specs, logs and lives of files; `lakeview.iceberg.table` adds its files and rows."""
 
     _state: State
 
@@ -57,6 +57,12 @@ class MetadataFrames:
         """REFS, main first."""
         return refs.refs(self._state.metadata)
 
+    def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame:
+        """As `lifetimes`, of the paths that a snapshot still there added or removed."""
+        state = self._state
+        leaves = asked_leaves(state.metadata.schema, columns)
+        return state.lifetimes.changed(state.metadata.current_snapshot_id, leaves)
+
     def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES of the data files along a branch, or up to a tag; with `columns` as `lifetimes`, in the types of
         the schema that the ref is read with. VersionNotFoundError, InvalidRequestError.
@@ -64,7 +70,7 @@ class MetadataFrames:
         state = self._state
         head = refs.ref_named(state.metadata, ref, self.address).snapshot_id
         _, schema = self._snapshot_and_schema(state, ref=ref)
-        return state.history.lifetimes(head, None if columns is None else asked_leaves(schema, columns))
+        return state.lifetimes.of(head, None if columns is None else asked_leaves(schema, columns))
 
     def ref_schemas(self, ref: str) -> pl.DataFrame:
         """SCHEMAS along a branch, or up to a tag, oldest first; VersionNotFoundError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakeview.iceberg.history import TreeHistory
+from lakeview.iceberg.lifetimes import FileLifetimes
 from lakeview.iceberg.manifests.files import IcebergFiles
 from lakeview.iceberg.manifests.partitions import partition_columns
 from lakeview.iceberg.manifests.tree import Tree
@@ -32,6 +33,7 @@ class State:
         self.columns = partition_columns(self.metadata)
         self.tree = Tree(storage, self.locations, self.columns, self.metadata.unreadable_bounds)
         self.history = TreeHistory(storage, self.locations, self.tree, self.metadata)
+        self.lifetimes = FileLifetimes(self.tree, self.metadata)
 
     def earlier(self, entry: MetadataLogEntry) -> Metadata:
         """A metadata file that was current before; LakeviewError where it is gone or broken."""

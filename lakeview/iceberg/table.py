@@ -166,7 +166,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         """
         state = self._state
         leaves = None if columns is None else asked_leaves(state.metadata.schema, columns)
-        return state.history.lifetimes(state.metadata.current_snapshot_id, leaves)
+        return state.lifetimes.of(state.metadata.current_snapshot_id, leaves)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS of the live data files at a snapshot; InvalidRequestError for a column the schema lacks."""

@@ -112,7 +112,7 @@ class TableBody:
         return self._two_versions(base, version).tasks()
 
     def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame | None:  # noqa: ARG002
-        """None: nothing is saved by leaving out files where a log is not a checkpoint and commits."""
+        """None: nothing is saved by leaving out files where a log does not say which commits touched."""
         return None
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,29 @@ def test_statistics_are_told_along_a_branch_and_of_a_tag_in_its_own_schema(tmp_p
     assert notes.to_list() == ["x"]
     with pytest.raises(InvalidRequestError):
         table.ref_lifetimes("audit", ["note"])
+
+
+def test_statistics_of_the_files_that_snapshots_touch_are_read_of_the_manifests_that_name_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    paths = [history.append(name, [{"id": i, "note": name}]) for i, name in enumerate("abcd")]
+    history.remove(paths[0])
+    del history.document["snapshots"][:3]  # expired
+    history.append("e", [{"id": 9, "note": None}])
+    table, metrics_read, own = lv.open_table(history.address), list[int](), Tree.counted_entries
+    every = table.lifetimes(["id", "note"])
+
+    def counting(self: Tree, manifests: pl.DataFrame, metrics: Collection[int] = ()) -> Any:
+        metrics_read.append(manifests.height if metrics else 0)
+        return own(self, manifests, metrics)
+
+    monkeypatch.setattr(Tree, "counted_entries", counting)
+    changed = lv.open_table(history.address).changed_lifetimes(["id", "note"])
+    assert changed is not None
+    assert changed.equals(every.filter(~pl.col("path").is_in(paths[1:3])))
+    assert sum(metrics_read) == 4  # of six manifests
+    assert changed.height == 3
 
 
 def test_rows_that_a_load_wrote_are_known_though_deletes_may_apply(history: IcebergHistory) -> None:

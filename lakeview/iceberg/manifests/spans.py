@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import polars as pl
+
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
 
 _ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 100_000, 10_000
 
@@ -36,3 +40,8 @@ def together(spans: Iterable[Span], most: int | None = None) -> Iterator[list[Sp
         size += manifest.entries
     if chunk:
         yield chunk
+
+
+def rows_of(spans: Sequence[Span]) -> pl.DataFrame:
+    """The rows of MANIFESTS of these manifests."""
+    return pl.DataFrame([span.row for span in spans], schema=MANIFESTS)

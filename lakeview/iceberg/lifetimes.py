@@ -1,0 +1,186 @@
+"""The manifests of all snapshots to LIFETIMES, with statistics where columns are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import polars as pl
+
+from lakeview.iceberg.deletes.index import FILE_PATH_ID
+from lakeview.iceberg.deletes.live_intervals import stays
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
+from lakeview.iceberg.manifests.spans import Span, rows_of, together
+from lakeview.iceberg.manifests.statistics import Leaf, statistics_of
+from lakeview.iceberg.manifests.tree import Tree, one_ahead
+from lakeview.iceberg.metadata.refs import ancestors
+from lakeview.iceberg.metadata.snapshots import SnapshotEntry
+from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.model.column_values import all_differ
+from lakeview.model.errors import LakeviewError, StoreUnavailableError
+from lakeview.model.frames import LIFETIMES
+
+_OF_LIVES = ("status", "content", "path", "snapshot_id", "size", "records", "first", "last")
+
+
+class FileLifetimes:
+    """From when to when each data file was part of a line of snapshots. Each manifest is read once."""
+
+    def __init__(self, tree: Tree, metadata: Metadata) -> None:
+        self._tree = tree
+        self._metadata = metadata
+        self._lives: tuple[int, pl.DataFrame] | None = None  # of the line asked for last: a million are seconds
+
+    def of(self, head: int, leaves: Sequence[Leaf] | None = None) -> pl.DataFrame:
+        """LIFETIMES of the data files of the snapshots up to `head`, one row more for each time that other rows of a
+        file are deleted. A snapshot whose manifests are gone is passed over, `head` itself not; `records` is unknown
+        from when on deletes other than a vector may apply. With `leaves`, their `statistics` too, and `written`: the
+        rows of the file before any delete."""
+        lives = self._lives
+        if leaves is None and lives is not None and lives[0] == head:
+            return lives[1]
+        lifetimes = self._lifetimes(head, leaves)
+        self._lives = head, lifetimes.select(LIFETIMES.names())
+        return lifetimes
+
+    def changed(self, head: int, leaves: Sequence[Leaf]) -> pl.DataFrame:
+        """`of`, for the paths that a snapshot still there added or removed: metrics are read of the manifests that name
+        one of them, which are few where most snapshots of a large table expired."""
+        lives = self.of(head)
+        is_changed = lives["added"].is_not_null() | lives["removed"].is_not_null()
+        paths = lives["path"].filter(is_changed).unique()
+        if lives.is_empty():
+            return lives
+        spans = self._spans(list(reversed(ancestors(self._metadata, head))))
+        data = [span for span in spans if span.row["content"] == 0]
+        naming = [span for part in together(data) for span in self._naming(part, paths)] or data[:1]
+        _, statistics = self._data_entries(naming, leaves, deletes=len(data) < len(spans))
+        has_path = pl.col("path").is_in(paths.implode())
+        return _with_statistics(lives.filter(has_path), pl.concat(statistics, rechunk=False).filter(has_path))
+
+    def _naming(self, spans: Sequence[Span], paths: pl.Series) -> list[Span]:
+        """The manifests that name one of these paths."""
+        entries, counts = self._tree.counted_entries(rows_of(spans))
+        numbers = _repeated({"number": range(len(spans))}, counts)["number"]
+        hits = entries["path"].is_in(paths.implode()) & (entries["status"] != 2)
+        return [spans[number] for number in numbers.filter(hits).unique().sort()]
+
+    def _lifetimes(self, head: int, leaves: Sequence[Leaf] | None) -> pl.DataFrame:
+        line = list(reversed(ancestors(self._metadata, head)))
+        spans = self._spans(line) if line else []
+        data, deletes = ([m for m in spans if m.row["content"] == content] for content in (0, 1))
+        if not data:
+            return pl.DataFrame(schema=LIFETIMES)
+        frames, statistics = self._data_entries(data, leaves, deletes=bool(deletes))
+        order = {s.snapshot_id: i for i, s in enumerate(line)}
+        own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
+        files = _each_once(pl.concat(frames, how="diagonal_relaxed"), own)
+        ids = {i: s.snapshot_id for i, s in enumerate(line)}
+        begins, ends = (
+            pl.col(name).replace_strict(ids, default=None, return_dtype=pl.Int64) for name in ("from", "to")
+        )
+        has_start = pl.col("known") | (pl.col("from") > pl.col("first"))
+        lives = self._stays(files, deletes).select(
+            "path",
+            "deletion_vector",
+            pl.when(has_start).then(begins).alias("added"),
+            ends.alias("removed"),
+            "size",
+            "records",
+        ).cast(LIFETIMES)  # fmt: skip
+        return lives if leaves is None else _with_statistics(lives, pl.concat(statistics, rechunk=False))
+
+    def _data_entries(
+        self, manifests: Sequence[Span], leaves: Sequence[Leaf] | None, *, deletes: bool
+    ) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
+        """Entries of data manifests that are no deletions, and with `leaves` the statistics of all entries."""
+        metrics = [field.id for _, field in leaves or () if field.id is not None]
+        frames: list[pl.DataFrame] = []
+        statistics: list[pl.DataFrame] = []
+        for entries in one_ahead(self._spanned(part, metrics) for part in together(manifests)):
+            live = entries if deletes else entries.select(_OF_LIVES)
+            live = live.filter((pl.col("status") != 2) & (pl.col("content") == 0))
+            if leaves is not None:
+                statistics.append(statistics_of(entries, leaves, deletes=deletes))
+                live = live.with_columns(statistics[-1]["path"])  # the same again, held once
+            frames.append(live)
+        return frames, statistics
+
+    def _stays(self, files: pl.DataFrame, spans: Sequence[Span]) -> pl.DataFrame:
+        """Data files with `first` and `last` to their stays: `from` and `to` (places on the line), `deletion_vector`
+        and `records`, as the delete manifests tell."""
+        whole_life = files.with_columns(
+            pl.lit(None, dtype=pl.String).alias("deletion_vector"), pl.col("first").alias("from"), to=pl.col("last") + 1
+        )
+        if not spans:
+            return whole_life
+        try:
+            frames = [self._spanned(manifests, [FILE_PATH_ID]) for manifests in together(spans)]
+        except StoreUnavailableError:
+            raise
+        except LakeviewError:  # deletes that cannot be read may name any row
+            return whole_life.with_columns(records=pl.lit(None, dtype=pl.Int64))
+        live = pl.concat(frames).filter((pl.col("status") != 2) & pl.col("content").is_in([1, 2]))
+        deletes = live.group_by("path", "content_offset", "referenced_data_file", maintain_order=True).agg(
+            pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
+        )  # fmt: skip
+        everywhere = [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
+        lives = stays(files, deletes, everywhere)
+        return lives.join(files.drop("records").with_row_index("data"), on="data", how="left", maintain_order="left")
+
+    def _spans(self, line: Sequence[SnapshotEntry]) -> list[Span]:
+        """Every manifest of these snapshots, oldest first."""
+        self._tree.prepare(line)
+        frames: list[pl.DataFrame] = []
+        places: list[int] = []
+        for i, snapshot in enumerate(line):
+            try:
+                manifests = self._tree.manifests(snapshot)
+            except StoreUnavailableError:  # its files may be there: lives that leave it out would be kept
+                raise
+            except LakeviewError:
+                if i == len(line) - 1:
+                    raise
+                continue
+            frames.append(manifests)
+            places.append(i)
+        at = _repeated({"at": places}, [manifests.height for manifests in frames])
+        every = pl.concat(frames).hstack(at).group_by("manifest_path", "first_row_id", maintain_order=True)
+        spans = every.agg(pl.exclude("at").last(), pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
+        rows = spans.select(MANIFESTS.names()).iter_rows(named=True)
+        return [Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]
+
+    def _spanned(self, spans: Sequence[Span], metrics: Collection[int]) -> pl.DataFrame:
+        """ENTRIES of these manifests with `first` and `last`."""
+        entries, counts = self._tree.counted_entries(rows_of(spans), metrics)
+        places = {"first": [span.first for span in spans], "last": [span.last for span in spans]}
+        return entries.hstack(_repeated(places, counts))
+
+
+def _repeated(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) -> pl.DataFrame:
+    """Each row as often as its count says."""
+    frame = pl.DataFrame(
+        {**columns, "count": counts}, schema={**dict.fromkeys(columns, pl.Int64()), "count": pl.Int64()}
+    )
+    return frame.filter(pl.col("count") > 0).select(pl.exclude("count").repeat_by("count").explode())
+
+
+def _each_once(files: pl.DataFrame, own: pl.Expr) -> pl.DataFrame:
+    """Files that several manifests list, once each, with `known`: true if `first` is when the file was added.
+
+    `own`: the position of the snapshot that added a file, by its entry.
+    """
+    if not all_differ(files["path"]):
+        files = files.group_by("path", maintain_order=True).agg(
+            pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
+        )
+    # a file that the oldest snapshot lists may have been there before
+    return files.with_columns(
+        known=(own <= pl.col("first")).fill_null(False) | (pl.col("first") > 0)
+    ).with_columns(first=pl.when(own <= pl.col("first")).then(own).otherwise("first"))  # fmt: skip
+
+
+def _with_statistics(lifetimes: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+    if lifetimes["path"].equals(statistics["path"]):  # as a rule: each copy of so much counts
+        return lifetimes.hstack(statistics.drop("path"))
+    once = statistics.unique("path", keep="first", maintain_order=True)
+    return lifetimes.join(once, on="path", how="left", maintain_order="left")
