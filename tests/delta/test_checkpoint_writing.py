@@ -260,7 +260,7 @@ def test_a_vector_that_no_checkpoint_can_describe_is_named(tmp_path: Path, numbe
         protocol(3, 7, **features), metadata({"id": "long"}), add("f", stats={"numRecords": 5}, deletionVector=vector)
     )
     with pytest.raises(CorruptTableError, match=f"{vector['pathOrInlineDv']} cannot be read: .* more than 32 bits"):
-        opened(tmp_path).checkpoint()
+        open_delta_table(tmp_path).checkpoint()
     assert not list((tmp_path / "_delta_log").glob("*checkpoint*"))
 
 

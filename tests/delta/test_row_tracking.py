@@ -161,8 +161,7 @@ def test_ids_are_not_given_where_those_given_are_not_known_or_all(
 ) -> None:
     domain = {"domainMetadata": {"domain": "delta.rowTracking", "configuration": text, "removed": False}}
     tracked(history).commit(domain)
-    table = lv.open_table(history.address)
-    assert isinstance(table, DeltaTable)
+    table = open_delta_table(history.address)
     with pytest.raises(error, match=match):
         table.append(pl.DataFrame({"id": [1, 2]}))
     assert table.refresh() is False
