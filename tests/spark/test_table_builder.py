@@ -177,6 +177,12 @@ def test_what_is_no_name_is_refused(identifier: str) -> None:
 
 
 @pytest.mark.spark
+def test_a_name_whose_location_has_no_table_says_how_to_make_it(tmp_path: Path) -> None:
+    session: Any = None  # a name that is an address asks none
+    with pytest.raises(NotATableError, match=r"stands for .*/t, where no table is\n  fix: make it with .*createIfNot"):
+        DeltaTable.forName(session, f"delta.`{tmp_path / 't'}`")
+
+
 def test_tables_are_found_by_the_names_that_sparks_catalog_has(spark: SparkSession, tmp_path: Path) -> None:
     odd = tmp_path / "a b%20'c"
     made = (

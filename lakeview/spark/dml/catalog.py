@@ -70,6 +70,16 @@ def location(spark: SparkSession, name: str) -> str | None:
     return None
 
 
+def without_table(name: str, address: str) -> NotATableError:
+    """The error for a name whose location has no table: CREATE TABLE enters both, and asks no Python source."""
+    return NotATableError(
+        f"{name} stands for {address}, where no table is",
+        fix=f"make it with DeltaTable.createIfNotExists(spark).location({address!r}), or write rows there: "
+        f'.write.format("lakeview").mode("append").save({address!r})',
+        place=address,
+    )
+
+
 def required_location(spark: SparkSession, name: str) -> str:
     """As `location`; NotATableError without one."""
     address = location(spark, name)

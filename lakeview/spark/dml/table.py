@@ -70,12 +70,13 @@ class DeltaTable:
     ) -> DeltaTable:
         """The table of a name in Spark's catalog, at the location that is recorded there; or of delta.`address`.
 
-        NotATableError for a name without a location, InvalidRequestError for a view; else as `forPath`.
+        NotATableError for a name without a location, or with one where no table is; InvalidRequestError for a view.
         """
-        path = catalog.path_of(tableOrViewName)
-        if path is None:
-            path = catalog.required_location(sparkSession, tableOrViewName)
-        return cls.forPath(sparkSession, path, storage_options)
+        path = catalog.path_of(tableOrViewName) or catalog.required_location(sparkSession, tableOrViewName)
+        try:
+            return cls.forPath(sparkSession, path, storage_options)
+        except NotATableError as error:
+            raise catalog.without_table(tableOrViewName, path) from error
 
     @classmethod
     def isDeltaTable(
