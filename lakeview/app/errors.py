@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import polars as pl
 import streamlit as st
 
+from lakeview import views
 from lakeview.app import cache, columns, selection, tables, uploads
 from lakeview.app.components import escape, frame, link
 from lakeview.app.pages import PAGES
@@ -88,6 +89,9 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
         folder = selection.remembered().table if is_folder and here != "lake" else None
         with st.container(horizontal=True, vertical_alignment="center"):
             _draw_way_out(way_out, error.place, here)
+            is_first = st.session_state.get(_MESSAGES) == 1  # each of several on a page would have the same button
+            if isinstance(error, errors.CorruptTableError) and is_first and here is not None and PAGES[here].of_table:
+                _draw_readable_version()
             if folder is not None:
                 link("lake", "List all tables below it", {"root": folder})
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
@@ -102,6 +106,25 @@ def _draw_way_out(way_out: _WayOut, place: str | None, here: str | None) -> None
     leads_on = way_out.page != "overview" or place in (selection.VERSION, selection.BASE)
     if leads_on and way_out.page != here and not _is_of_other_table(way_out.page, here):
         link(way_out.page, way_out.label, selection.link(**way_out.changes))
+
+
+def _draw_readable_version() -> None:
+    """To the newest version that can be read, where another is shown: a button, for a link to the page one is on
+    would not come into the address bar."""
+    choice = selection.remembered()
+    with suppress(errors.LakeviewError):  # of a table whose log cannot be listed no version is known
+        address = tables.address(choice.table or "")
+        latest = cache.latest(address, choice.ref).version
+        versions = cache.frames(address, latest, choice.ref).of_log("readable versions").filter("readable")["version"]
+        if versions.len() and versions[0] != (latest if choice.version is None else choice.version):
+            st.button(
+                f":blue[Open {views.units.format_version(versions[0])}, the newest that can be read "
+                ":material/chevron_right:]",
+                key="open-readable",
+                type="tertiary",
+                on_click=selection.select,
+                args=(choice.table, versions[0], None, choice.ref),
+            )
 
 
 def _is_of_other_table(page: str, here: str | None) -> bool:

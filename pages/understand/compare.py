@@ -16,8 +16,9 @@ with errors.messages(here="compare"):
         with card():
             panels.offers(now)
     else:
+        text = panels.sentence_text(now, pair)  # what cannot be read leaves no empty card
         with card():
-            panels.sentence(now, pair)
+            panels.sentence(text, pair)
             if now.base is None:
                 panels.offers(now)
         panels.tiles(now, pair)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from streamlit.testing.v1.element_tree import Block
 
 from lakeview.app import session
 from lakeview.model.errors import CorruptTableError, StoreUnavailableError
@@ -87,6 +89,40 @@ def test_a_page_says_what_is_corrupt(page: str, corrupt: Path) -> None:
     app = open_page(page, corrupt)
     assert not app.exception
     assert "00000000000000000001" in text(app) or "version 1" in text(app)
+
+
+def with_broken_commit(folder: Path) -> Path:
+    """A table whose newest commit cannot be read."""
+    root = tables.good(folder / "flights")
+    (root / "_delta_log" / f"{7:020}.json").write_text("{", encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize("page", [name for name in TABLE_PAGES if name not in ("health", "timeline")])
+def test_an_error_leads_to_the_newest_version_that_can_be_read(page: str, tmp_path: Path) -> None:
+    app = open_page(page, with_broken_commit(tmp_path))
+    assert not app.exception
+    assert "Open v6, the newest that can be read" in app.button(key="open-readable").label
+    app.button(key="open-readable").click().run()
+    assert app.query_params["version"] in ("6", ["6"])
+
+
+def test_what_cannot_be_compared_leaves_no_empty_card(tmp_path: Path) -> None:
+    app = open_page("compare", with_broken_commit(tmp_path))
+    empty = [block for block in blocks(app.main) if not block.children and block.proto.flex_container.border]
+    assert not empty
+
+
+def blocks(block: Block) -> Iterator[Block]:
+    """A block and all that lie in it."""
+    yield block
+    for child in block.children.values():
+        if isinstance(child, Block):
+            yield from blocks(child)
+
+
+def test_a_state_of_which_nothing_is_known_is_told_once(tmp_path: Path) -> None:
+    assert ":gray[Table after it:] unknown" in text(open_page("timeline", with_broken_commit(tmp_path)))
 
 
 def test_a_broken_version_is_told_before_a_folder_that_cannot_be_listed(

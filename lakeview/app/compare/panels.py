@@ -89,9 +89,13 @@ def offers(now: OpenTable) -> None:
         )
 
 
-def sentence(now: OpenTable, pair: Pair) -> None:
-    """One sentence that can be copied into a ticket, and where its figures come from."""
-    text = views.compare.sentences.sentence(pair.before, pair.after, now.look.timeline(), partitions(now, pair))
+def sentence_text(now: OpenTable, pair: Pair) -> str:
+    """One sentence on what changed."""
+    return views.compare.sentences.sentence(pair.before, pair.after, now.look.timeline(), partitions(now, pair))
+
+
+def sentence(text: str, pair: Pair) -> None:
+    """The sentence, to be copied into a ticket, and where its figures come from."""
     with st.container(horizontal=True, vertical_alignment="top", wrap=False):
         st.markdown(_coloured(text), width="stretch")
         with st.popover("", icon=":material/content_copy:", type="tertiary", help="As text, for a ticket"):

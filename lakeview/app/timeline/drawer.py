@@ -149,6 +149,8 @@ def _amount(row: Mapping[str, Any], what: str) -> str | None:
 
 def _state(state: Mapping[str, Any]) -> str:
     records, least = state["records"], state["least_records"]
+    if records is None and not least and state["files"] is None and state["bytes"] is None:
+        return "unknown"
     bound = f"at least {views.units.count_text(least, 'row')}" if least else "rows unknown"
     rows = bound if records is None else views.units.count_text(records, "row")
     files = "files unknown" if state["files"] is None else views.units.count_text(state["files"], "file")
