@@ -9,7 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
-from tests.pages.app import open_page, text
+from lakeview.app.widths import heading_width
+from tests.pages.app import column_widths, open_page, text
 
 pytestmark = pytest.mark.app
 
@@ -111,6 +112,15 @@ def test_a_column_can_be_linked_to(good: Path) -> None:
     app = open_page("pruning", good, column="carrier")
     assert app.selectbox(key="column").value == "carrier"
     assert "depth of carrier" in app.session_state["_downloads"]
+
+
+def test_columns_whose_names_begin_alike_are_told_apart(tmp_path: Path) -> None:
+    names = ["measurement_000", "measurement_001"]
+    rows = pl.DataFrame({name: [1.0, 2.0] for name in names})
+    lv.create_table(str(tmp_path / "t"), rows.to_arrow().schema).append(rows)
+    tables = open_page("pruning", tmp_path / "t").dataframe
+    (table,) = [table for table in tables if "exact" in table.value.columns]
+    assert column_widths(table)["column"] >= heading_width(names[0])
 
 
 def test_a_table_without_statistics_has_no_clustering(silent: Path) -> None:

@@ -12,7 +12,7 @@ from lakeview.app.components import dark, escape, fold, frame, nothing, stack, u
 from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice
-from lakeview.app.widths import HALF
+from lakeview.app.widths import HALF, NAME
 
 NOTE = "files that a filter for one value opens: blue by their range, orange for lack of min and max"
 COLUMN = "column"
@@ -53,8 +53,7 @@ def column_table(clustering: pl.DataFrame) -> None:
     frame(
         clustering,
         {
-            "column": columns.text("column"),
-            "type": columns.text("type"),
+            "column": columns.text("column", least=NAME),
             "reads": columns.number("files read", decimals=1, help="for one value of the column, on average"),
             "share": columns.percent("of all, %", of="reads_share", bar=True),
             "depth": columns.number("depth", decimals=1, help="overlapping ranges at one value, on average"),
