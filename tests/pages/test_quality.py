@@ -37,6 +37,13 @@ def test_the_heatmap_of_many_loads_is_of_some_of_them_and_says_so(
     assert f"2 of {loads} loads, the newest anomalies among them" in text(app)
 
 
+def test_the_heatmap_of_many_columns_is_of_some_of_them_and_says_so(
+    spoilt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(panels, "MOST_COLUMNS", 1)
+    assert "1 of 2 columns, those with anomalies first" in text(open_page("quality", spoilt))
+
+
 def test_loads_that_are_alike_raise_no_alarm(good: Path) -> None:
     app = open_page("quality", good)
     assert not app.exception

@@ -129,7 +129,8 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     """Null share by column and load: at most MOST_CELLS of them, of MOST_LOADS loads. A click chooses the column and
     the load."""
     odd_first = loads.select("column", odd=pl.col("sudden")).sort("odd", descending=True, maintain_order=True)
-    names = odd_first["column"].unique(maintain_order=True).head(MOST_COLUMNS)
+    every = odd_first["column"].unique(maintain_order=True)
+    names = every.head(MOST_COLUMNS)
     few = loads.filter(pl.col("column").is_in(names.implode()))
     first = first_versions(now.look.frames, now.look.newest)
     order = now.look.timeline()["version"]
@@ -139,8 +140,14 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
         nothing("No null share is known.", "The writers left statistics out.", "files")
     else:
         total, count = few["version"].n_unique(), shares["version"].n_unique()
-        if total > most:
-            st.markdown(f":small[:gray[{count:,} of {total:,} loads, the newest anomalies among them]]")
+        parts = (
+            [f"{names.len()} of {every.len():,} columns, those with anomalies first"]
+            if every.len() > names.len()
+            else []
+        )
+        parts += [f"{count:,} of {total:,} loads, the newest anomalies among them"] if total > most else []
+        if parts:
+            st.markdown(f":small[:gray[{'; '.join(parts)}]]")
         load = _picked_load(shares, column)
         pictures = charts.columns.null_heatmap(shares, selection=load, first=first, dark=dark())
         stack(pictures, key="load-nulls", on_pick=_pick_cell)
