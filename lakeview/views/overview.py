@@ -126,12 +126,12 @@ def bytes_help(files: FileFacts) -> str:
 
 
 def retained_text(retained: int, *, undated: bool, is_bound: bool = False) -> str | None:
-    """The bytes that only old versions need, as a tile's change: at least so many where `is_bound`; None where they are
-    not known."""
-    if undated:
+    """The bytes that only old versions need, as a tile's change: at least so many where `is_bound`; None where none are
+    known."""
+    if undated or (is_bound and not retained):
         return None
     if is_bound:
-        return f"\N{GREATER-THAN OR EQUAL TO} +{format_bytes(retained)}" if retained else "unknown"
+        return f"\N{GREATER-THAN OR EQUAL TO} +{format_bytes(retained)}"
     return f"+{format_bytes(retained)}" if retained else "nothing more"
 
 

@@ -103,7 +103,7 @@ def test_unknown_figures_show_their_bound() -> None:
     assert views.overview.retained_text(2048, undated=False) == "+2.00 KiB"
     assert views.overview.retained_text(2048, undated=True) is None
     assert views.overview.retained_text(2048, undated=False, is_bound=True) == "\N{GREATER-THAN OR EQUAL TO} +2.00 KiB"
-    assert views.overview.retained_text(0, undated=False, is_bound=True) == "unknown"
+    assert views.overview.retained_text(0, undated=False, is_bound=True) is None
 
 
 def test_the_version_before_is_the_one_on_the_branch() -> None:

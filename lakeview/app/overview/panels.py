@@ -78,7 +78,7 @@ def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
         "Retained bytes",
         views.overview.figure(None if is_bound else stored, stored, views.units.format_bytes),
         old,
-        note="old" if old is not None and (retention.retained_bytes or is_bound) else None,
+        note="old" if old is not None and retention.retained_bytes else None,
         help="Bytes of the latest version, and of removed files that versions which can still be read need"
         f"{''.join(scope)}.",
         trend=None if course is None else views.overview.samples(course, "bytes"),
