@@ -139,7 +139,10 @@ def test_the_columns_of_all_tables_are_searched(root: Path) -> None:
 
 
 def test_a_root_without_tables_says_so(tmp_path: Path) -> None:
-    assert "No table was found below this root" in text(open_page("lake", root=str(tmp_path)))
+    for tab in ("Tables", "Columns"):
+        page_text = text(open_page("lake", root=str(tmp_path), tab=tab))
+        assert "No table was found below this root" in page_text
+        assert "0 columns" not in page_text
 
 
 def test_no_root_says_what_to_type() -> None:

@@ -47,6 +47,9 @@ def chosen_root() -> str | None:
 def chosen_columns(root: str, answer: DeltaGenerator) -> None:
     """The tab of all columns below a root; how many match goes to `answer`."""
     survey = column_survey(root, int(st.session_state["read-at-most"]))
+    if not survey.entries:
+        _no_tables()
+        return
     progressive(survey, lambda so_far: _draw_columns(columns_of(so_far), answer))
     download({"columns": columns_of(survey)})
 
@@ -55,10 +58,14 @@ def chosen_tables(root: str, answer: DeltaGenerator) -> None:
     """The tab of all tables below a root; how many need attention goes to `answer`."""
     survey = table_survey(root, int(st.session_state["read-at-most"]))
     if not survey.entries:
-        nothing("No table was found below this root.", "Look one folder up, or at another root.", "start", "Start")
+        _no_tables()
         return
     progressive(survey, lambda so_far: _draw(tables_of(so_far), answer))
     download({"tables": tables_of(survey)})
+
+
+def _no_tables() -> None:
+    nothing("No table was found below this root.", "Look one folder up, or at another root.", "start", "Start")
 
 
 def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) -> None:
