@@ -183,6 +183,8 @@ def report(findings: Sequence[Finding]) -> Iterator[str]:
         for name in ("evidence", "place", "rule", "remedy"):
             if text := getattr(finding, name):
                 yield from hanging(" " * 11 + f"{name:<10}", printable(text), limit)
+        if finding.command:  # whole on one line, to be copied
+            yield " " * 11 + f"{'command':<10}{printable(finding.command)}"
     counts = {s: sum(f.severity is s for f in findings) for s in Severity}
     yield ", ".join(f"{counts[s]:,} {word}" for s, word in _WORDS.items())
 

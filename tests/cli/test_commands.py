@@ -59,6 +59,13 @@ def test_check_of_a_broken_table(history: DeltaHistory) -> None:
     )
 
 
+def test_a_command_is_whole_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    command = "CALL system.rewrite_data_files(table => 'flights')"
+    finding = Finding("a", Severity.ATTENTION, "deleted rows", remedy="rewrite these files", command=command)
+    assert f"           command   {command}" in list(report([finding]))
+
+
 def test_check_fails_on_what_it_is_asked_to_fail_on(history: DeltaHistory) -> None:
     history.checkpoint().hint(b"{")
     assert run("check", history.address).exit_code == 0

@@ -40,7 +40,7 @@ _KINDS: Final = {
     "small-files": _Kind(
         "files",
         f"{limits.FILES_TIMES} times the files needed, at least {limits.FILES_EXCESS} too many",
-        "compact: OPTIMIZE, and fewer, larger commits or auto-compaction at the writer",
+        "compact; fewer, larger commits or auto-compaction at the writer",
         "a query opens and plans many files for little data",
     ),
     "small-partitions": _Kind(
@@ -53,7 +53,7 @@ _KINDS: Final = {
     "deleted-rows": _Kind(
         "files",
         f"{percent(limits.DELETED_SHARE)} of the rows",
-        "rewrite these files: OPTIMIZE or REORG",
+        "rewrite these files with their deletes applied",
         "every read decodes rows that it then drops",
     ),
     "files-with-row-counts": _Kind("files", "every file"),
@@ -122,7 +122,7 @@ _KINDS: Final = {
     "history-cost": _Kind(
         "health",
         f"{percent(limits.HISTORY_SHARE)} of the bytes retained, at least {format_bytes(limits.HISTORY_BYTES)}",
-        "vacuum files that only old versions need",
+        "remove files that only old versions need",
         "storage is paid for old versions",
     ),
     "retention-short": _Kind(
