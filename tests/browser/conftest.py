@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from tests.browser.app_server import ROOT, shared
+from tests.browser.app_server import shared
 from tests.browser.visitor import PATIENCE, Visitor, somebody
 from tests.fixtures_demo import run_folder
 
@@ -47,11 +47,3 @@ def visitor(browser: Browser, server: str) -> Iterator[Visitor]:
     visitor = somebody(browser, server)
     yield visitor
     visitor.close()
-
-
-@pytest.fixture(scope="session")
-def pictures() -> Path:
-    """Where screenshots are kept to be looked at."""
-    folder = ROOT / "build" / "screenshots"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.browser.visitor import WIDTHS, Visitor
 
-_TALL = 3000
+TALL = 3000
 """Pixels: tables draw themselves when they come into sight."""
 
 _CUT = """main => {
@@ -43,7 +43,7 @@ _TABLES_DRAWN = """() => [...document.querySelectorAll("[data-testid=stDataFrame
 def hidden_columns(visitor: Visitor, width: str) -> list[str]:
     """The tables that hide their last columns on a screen of this width, which stays as tall as they need to be drawn:
     each size costs a drawing, and the caller sets the next one."""
-    visitor.page.set_viewport_size({"width": WIDTHS[width], "height": _TALL})
+    visitor.page.set_viewport_size({"width": WIDTHS[width], "height": TALL})
     visitor.page.wait_for_function(_TABLES_DRAWN)
     columns: list[str] = visitor.main.evaluate(_WIDE_TABLES)
     return columns
