@@ -22,7 +22,7 @@ _WRITER_HEIGHT, _COLUMN_HEIGHT, _BRANCH_HEIGHT = 22, 16, 34
 
 
 def writer_lanes(marks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
-    """One lane a writer, the busiest on top; shapes and colours as on the timeline. `marks`: THINNED, as `writer_marks`
+    """One lane a writer, the busiest on top; shapes and colours as on the timeline. `marks`: SAMPLED, as `writer_marks`
     names the writers; [] where no commit has a time. A click picks `version`."""
     commits = marks.drop_nulls("timestamp")
     if commits.is_empty():

@@ -16,12 +16,12 @@ import pytest
 from playwright.sync_api import Browser
 
 from lakeview.app import cache
-from lakeview.delta.data.file_statistics import file_statistics
 from lakeview.views.units import format_bytes
 from tests.browser.hand import Hand
 from tests.browser.independent import DeltaLog, IcebergMetadata, Independent, KernelLog
 from tests.browser.visitor import Visitor, somebody
 from tests.builders.history import DeltaHistory
+from tests.builders.statistics import file_statistics
 
 pytestmark = pytest.mark.browser
 

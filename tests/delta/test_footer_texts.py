@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeview.delta.data.file_statistics import FileStatistics, file_statistics
+from lakeview.delta.data.file_statistics import FileStatistics
 from lakeview.delta.write.data_file import text_bounds, text_columns
+from tests.builders.statistics import file_statistics
 
 LONG = 4_097
 """Bytes of a text that Arrow leaves out of the footer."""

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 from lakeview import open_table, views
-from lakeview.delta.data.file_statistics import file_statistics
 from lakeview.model.table import Table
 from lakeview.views.quality.verdicts import ConstraintVerdicts
 from tests.builders.actions import metadata, protocol, schema_string
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.statistics import file_statistics
 from tests.builders.vectors import deleting
 
 COLUMNS = {"a": "long", "b": "long", "s": "string", "d": "date", "x": "double", "p": "integer"}

@@ -15,7 +15,7 @@ from lakeview.delta import features
 from lakeview.delta.lint.protocol import READER_AND_WRITER
 from lakeview.iceberg.metadata.table_metadata import NEWEST_VERSION
 from lakeview.sharing.client.endpoints import CAPABILITIES
-from lakeview.views.engines.rules import MEASURED, Engine, Source, all_words, engines
+from lakeview.views.engines.rules import Engine, Source, all_words, engines
 
 FORMATS = sorted(all_words())
 SOURCE = re.compile(r"https://\S+|measured|file \S+ of the connector, [\d.]+")
@@ -140,7 +140,7 @@ def test_the_names_of_shared_features_are_answers_and_features_of_delta() -> Non
 def ours(table_format: str) -> Source:
     (engine,) = (e for e in engines(table_format) if e.name == "lakeview")
     (one,) = engine.sources
-    assert one.source == MEASURED
+    assert one.source == "measured"
     return one
 
 

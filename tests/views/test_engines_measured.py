@@ -19,7 +19,7 @@ from pyiceberg.table import StaticTable
 import lakeview as lv
 from lakeview import views
 from lakeview.iceberg.opening import open_iceberg
-from lakeview.views.engines.rules import MEASURED, all_words, engines
+from lakeview.views.engines.rules import all_words, engines
 from tests.builders.actions import metadata
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -61,7 +61,7 @@ def measured(table_format: str, engine: str, side: str, feature: str) -> str | N
     """What the rules say; None where they say it by another source, or nothing."""
     (engine_rules,) = (e for e in engines(table_format) if e.name == engine)
     says, verdict = engine_rules.verdict("read" if side == "read" else "write", feature)
-    return None if verdict is None or verdict.source != MEASURED else "yes" if says else "no"
+    return None if verdict is None or verdict.source != "measured" else "yes" if says else "no"
 
 
 def delta(folder: Path, feature: str, *, reading: bool) -> str:

@@ -78,13 +78,6 @@ class FileStatistics:
 _NOTHING: tuple[Any, Any] = (None, None)
 
 
-def file_statistics(rows: pa.Table, indexed: Collection[Path] | None = None, *, prefix: int = STRING_PREFIX) -> str:
-    """The statistics of a file of these rows, as `FileStatistics`."""
-    statistics = FileStatistics(indexed, prefix=prefix)
-    statistics.add(rows)
-    return statistics.text()
-
-
 def _wider(one: tuple[Any, Any] | None, other: tuple[Any, Any] | None) -> tuple[Any, Any] | None:
     """Bounds of both; None where one has values that no bounds can tell."""
     if one is None or other is None:

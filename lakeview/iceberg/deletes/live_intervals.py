@@ -1,7 +1,7 @@
 """Data and delete entries, with the versions that listed them, to stays: from when on how many rows of a file live.
 
 A delete applies by sequence number and partition whatever the version, so that one pass over the whole history tells
-what a scan of every version would (`delete_index` is the same for one version).
+what a scan of every version would (`index.pairs` is the same for one version).
 """
 
 from __future__ import annotations

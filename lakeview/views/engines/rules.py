@@ -10,9 +10,6 @@ from typing import Literal
 
 import msgspec
 
-MEASURED = "measured"
-"""The source of an answer that a test of the release gave."""
-
 Side = Literal["read", "write"]
 
 

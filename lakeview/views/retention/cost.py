@@ -1,5 +1,5 @@
-"""RETENTION and a timeline to what the past costs: which commit left how many bytes behind, and how often a byte was
-written."""
+"""A `Retention` and a timeline to what the past costs: which commit left how many bytes behind, and how often a byte
+was written."""
 
 from __future__ import annotations
 
