@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from datetime import UTC, datetime, timedelta
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,18 @@ def test_days_are_whole_ones(tmp_path: Path) -> None:
     table = make_table(tmp_path)
     DeltaHistory(tmp_path).dated(6, (NOW - 30 * DAY).replace(hour=0, minute=1))  # the cutoff is midnight before
     assert clean_log(open_delta_table(tmp_path), clock=clock)["version"].max() == 2
+    assert table.latest_version == 9
+
+
+def test_the_commits_of_the_last_hour_stay_after_midnight(tmp_path: Path) -> None:
+    """One of them may be that of a vacuum which still deletes files: a restore asks for it."""
+    table = make_table(tmp_path, checkpoints=(8, 9))
+    midnight = NOW.replace(hour=0, minute=0)
+    DeltaHistory(tmp_path).dated(9, midnight - timedelta(minutes=20))
+    for minutes, latest in ((30, 7), (50, 8)):
+        moments = repeat(midnight + timedelta(minutes=minutes))
+        plan = clean_log(open_delta_table(tmp_path), 0 * DAY, allow_short_retention=True, clock=moments.__next__)
+        assert plan["version"].max() == latest
     assert table.latest_version == 9
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +33,9 @@ _DELETING = frozenset({"DELETE", "UPDATE", "MERGE"})
 
 VACUUM_START, VACUUM_END = VACUUMS = ("VACUUM START", "VACUUM END")
 """The operations of the commits before and after a vacuum deletes files."""
+
+VACUUM_TIME = timedelta(hours=1)
+"""A vacuum that has not ended after it was killed, as a rule."""
 
 SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT = "Serializable", "WriteSerializable", "SnapshotIsolation"
 _LEVELS = {level.lower(): level for level in (SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT)}

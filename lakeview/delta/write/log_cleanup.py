@@ -16,6 +16,7 @@ from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, SIDECARS, is_t
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.present import is_whole
+from lakeview.delta.write.conflicts import VACUUM_TIME
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
 from lakeview.model.clock import Clock, system_clock
@@ -92,7 +93,8 @@ def _nothing() -> pl.DataFrame:
 
 
 def _cutoff(now: datetime, retention: timedelta | None, properties: dict[str, str], *, allow_short: bool) -> datetime:
-    """The time before which commits are old: "truncated to midnight UTC"."""
+    """The time before which commits are old: "truncated to midnight UTC". The commit of a vacuum that may still delete
+    files is not: without it a restore would bring back files that go."""
     recorded: timedelta | None = value(properties, "delta.logRetentionDuration")
     own = _RETENTION if recorded is None else recorded
     keeps = own if retention is None else retention
@@ -102,7 +104,7 @@ def _cutoff(now: datetime, retention: timedelta | None, properties: dict[str, st
             fix="retain the log for longer, lower delta.logRetentionDuration, or allow a short retention",
             kind="short-retention",
         )
-    return _midnight(now - keeps)
+    return min(_midnight(now - keeps), now - VACUUM_TIME)
 
 
 def _midnight(at: datetime) -> datetime:

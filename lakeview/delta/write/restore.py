@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from lakeview.delta.log.actions import CommitInfo, DomainMetadata, Metadata
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.write.column_ids import MAX_ID
-from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START
+from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START, VACUUM_TIME
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
 from lakeview.delta.write.live_statistics import with_documents
@@ -28,8 +28,6 @@ from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
 _IDENTITY = ["key", "deletion_vector"]
-_KILLED = 3_600_000
-"""Milliseconds after which a vacuum that has not ended was killed, as a rule."""
 _STAYS = ("delta.inCommitTimestamp", "delta.enableInCommitTimestamps")
 """Properties that say how commits are timed from some version on: an earlier version does not take that back."""
 
@@ -79,7 +77,7 @@ def check_no_vacuum(log: TableLog, version: int, now: int) -> None:
     use again after it asked the log, it deletes. `now`: milliseconds since 1970."""
     ended = 0
     for at, info in _infos(log, [v for v in reversed(log.versions()) if v <= version]):  # from the newest on
-        if info.timestamp is not None and now - info.timestamp >= _KILLED:
+        if info.timestamp is not None and now - info.timestamp >= VACUUM_TIME // timedelta(milliseconds=1):
             return
         if info.operation == VACUUM_END:
             ended += 1
