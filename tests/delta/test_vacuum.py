@@ -189,6 +189,21 @@ def test_a_link_that_leads_out_of_the_table_is_not_followed(tmp_path: Path) -> N
     assert (tmp_path / "folder/inside.parquet").exists()
 
 
+@pytest.mark.parametrize("name", ["_delta_log", "city=Rome", "city=Rome/*.parquet"])
+def test_what_a_link_inside_the_table_leads_to_stays(tmp_path: Path, name: str) -> None:
+    created = lv.create_table(str(tmp_path), ORDERS, partition_by=["city"])
+    created.append(rows(1, 2))
+    (path,) = tmp_path.glob(name)
+    (tmp_path / "elsewhere").mkdir()
+    path.rename(tmp_path / "elsewhere/place")
+    path.symlink_to(tmp_path / "elsewhere/place")
+    (tmp_path / "elsewhere/orphan").write_bytes(b"x")
+    aged(tmp_path, OLD)
+    table = open_delta_table(tmp_path)
+    assert vacuum(table, dry_run=False, clock=clock)["path"].to_list() == ["elsewhere/orphan"]
+    assert open_delta_table(tmp_path).scan().collect().height == 2
+
+
 def test_a_longer_retention_than_the_tables_finds_tombstones_that_checkpoints_dropped(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path).create().write("gone.parquet", b"x")
     history.commit(add("gone.parquet"), at=OLD).commit(remove("gone.parquet", at=AT_OLD), at=OLD)

@@ -19,6 +19,7 @@ from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START
 from lakeview.delta.write.info_commit import commit_info
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Progress, Target
+from lakeview.delta.write.vacuum.links import without_linked
 from lakeview.delta.write.vacuum.used_files import added_since, expired_files, needed_files
 from lakeview.model.addresses import is_absolute
 from lakeview.model.clock import Clock, system_clock
@@ -124,6 +125,7 @@ def _plan(table: Target, now: datetime, keeps: timedelta, keep_versions: Sequenc
         candidates = table.storage.walk().filter(pl.col("modified") < cutoff)  # of an unknown time: it may be young
     unused = candidate_files(candidates, table.state())
     unused = unused.join(keys.alias("name").to_frame(), on="name", how="anti").sort("name")
+    unused = without_linked(unused, keys, table.storage.root)
     return unused.select(pl.col("name").alias("path"), "size", "modified", deleted=False).cast(VACUUM)
 
 
