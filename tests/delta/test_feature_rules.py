@@ -30,7 +30,7 @@ from tests.builders.history import DeltaHistory
 from tests.builders.opening import open_delta_table
 
 
-def opened(history: DeltaHistory, protocol_action: Action, **properties: str) -> DeltaTable:
+def open_table_with(history: DeltaHistory, protocol_action: Action, **properties: str) -> DeltaTable:
     """A table of one int column and these properties, `delta.` left out."""
     delta_properties = {f"delta.{name}": text for name, text in properties.items()}
     history.commit(protocol_action, metadata({"id": "integer"}, properties={**delta_properties}))
@@ -45,7 +45,7 @@ def recorded(table: DeltaTable, kind: str) -> dict[str, Any]:
 
 
 def test_writer_version_7_without_its_features_is_not_written(history: DeltaHistory) -> None:
-    table = opened(history, protocol(1, 7))
+    table = open_table_with(history, protocol(1, 7))
     assert table.scan().collect().is_empty()
     with pytest.raises(CorruptTableError, match="writer version 7 without writerFeatures"):
         table.set_properties({"delta.appendOnly": "true"})
@@ -61,13 +61,13 @@ def test_writer_version_7_without_its_features_is_not_written(history: DeltaHist
     ],
 )
 def test_a_feature_brings_those_that_it_depends_on(history: DeltaHistory, feature: str, dependency: str) -> None:
-    table = opened(history, protocol())
+    table = open_table_with(history, protocol())
     table.upgrade_protocol([feature])
     assert {feature, dependency} <= set(recorded(table, "protocol")["writerFeatures"])
 
 
 def test_a_feature_of_readers_alone_becomes_one_of_writers_too(history: DeltaHistory) -> None:
-    table = opened(history, protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=[]))
+    table = open_table_with(history, protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=[]))
     table.upgrade_protocol(["v2Checkpoint"])
     upgraded = recorded(table, "protocol")
     assert upgraded["readerFeatures"] == upgraded["writerFeatures"] == ["deletionVectors", "v2Checkpoint"]
@@ -88,7 +88,7 @@ def test_a_table_is_not_clustered_and_partitioned(history: DeltaHistory) -> None
 
 
 def test_types_widen_only_where_readers_are_told(history: DeltaHistory) -> None:
-    table = opened(history, protocol(1, 7, writerFeatures=[]), enableTypeWidening="true")
+    table = open_table_with(history, protocol(1, 7, writerFeatures=[]), enableTypeWidening="true")
     with pytest.raises(InvalidRequestError, match="or its feature not supported"):
         table.widen_column("id", "long")
     table.set_properties({"delta.enableTypeWidening": "true"})
@@ -107,7 +107,7 @@ def test_types_widen_only_where_readers_are_told(history: DeltaHistory) -> None:
 def test_a_property_without_its_feature_begins_to_count_as_one_that_is_new(
     history: DeltaHistory, by_property: bool, feature: str, name: str, text: str, keys: list[str]
 ) -> None:
-    table = opened(history, protocol(1, 7, writerFeatures=[]), **{name: text})
+    table = open_table_with(history, protocol(1, 7, writerFeatures=[]), **{name: text})
     history.commit(history.data("f", {"id": pa.array([7], pa.int32())}, records=1))
     if by_property:
         table.set_properties({f"delta.{name}": text})
@@ -125,7 +125,7 @@ def test_a_property_without_its_feature_begins_to_count_as_one_that_is_new(
 def test_a_property_without_its_feature_stays_without_force_beside_others(
     history: DeltaHistory, name: str, text: str
 ) -> None:
-    table = opened(history, protocol(1, 2), **{name: text})
+    table = open_table_with(history, protocol(1, 2), **{name: text})
     table.set_properties({"owner": "us"})
     metadata_action = recorded(table, "metaData")
     assert metadata_action["configuration"] == {f"delta.{name}": text, "owner": "us"}
@@ -144,7 +144,7 @@ def test_a_property_without_its_feature_stays_without_force_beside_others(
 def test_a_constraint_whose_feature_comes_later_is_checked_against_the_rows_there(
     history: DeltaHistory, change: Callable[[DeltaTable], object]
 ) -> None:
-    table = opened(history, protocol(1, 7, writerFeatures=[]), **{"constraints.c": "id > 5"})
+    table = open_table_with(history, protocol(1, 7, writerFeatures=[]), **{"constraints.c": "id > 5"})
     history.commit(history.data("f", {"id": pa.array([7, 3], pa.int32())}, records=2))
     with pytest.raises(ConstraintViolationError, match="1 row"):
         change(table)
@@ -153,7 +153,7 @@ def test_a_constraint_whose_feature_comes_later_is_checked_against_the_rows_ther
 @pytest.mark.parametrize("version", [3, 7], ids=["implied", "named"])
 def test_a_constraint_in_force_is_not_checked_against_the_rows_again(history: DeltaHistory, version: int) -> None:
     features = {"writerFeatures": ["checkConstraints"]} if version == 7 else {}
-    table = opened(history, protocol(1, version, **features), **{"constraints.c": "id > 5"})
+    table = open_table_with(history, protocol(1, version, **features), **{"constraints.c": "id > 5"})
     with table.transaction("WRITE") as txn:
         txn.append(pa.table({"id": pa.array([7], pa.int32())}))
         txn.upgrade_protocol(["checkConstraints", "v2Checkpoint"])
@@ -163,7 +163,7 @@ def test_a_constraint_in_force_is_not_checked_against_the_rows_again(history: De
 def test_tables_for_iceberg_widen_as_iceberg_does(history: DeltaHistory) -> None:
     features = ["columnMapping", "typeWidening"]
     protocol_action = protocol(3, 7, readerFeatures=features, writerFeatures=[*features, "icebergCompatV2"])
-    table = opened(history, protocol_action, enableTypeWidening="true")
+    table = open_table_with(history, protocol_action, enableTypeWidening="true")
     with pytest.raises(InvalidRequestError, match="does not widen to double, and the table supports icebergCompatV2"):
         table.widen_column("id", "double")
     assert table.widen_column("id", "long") == 1
@@ -185,7 +185,7 @@ def test_what_iceberg_widens(before: DataType, after: DataType, allowed: bool) -
 
 
 def test_a_new_column_has_no_default(history: DeltaHistory) -> None:
-    table = opened(history, protocol())
+    table = open_table_with(history, protocol())
     column = Field("c", PrimitiveType("long"), metadata={"CURRENT_DEFAULT": "5"})
     with pytest.raises(InvalidRequestError, match="column c is new and has a default"):
         table.evolve(Schema((*table.snapshot().schema.fields, column)))
@@ -202,7 +202,7 @@ def test_a_new_column_has_no_default(history: DeltaHistory) -> None:
 def test_no_column_has_a_rule_that_its_type_does_not_take(
     history: DeltaHistory, type_: str, field_metadata: dict[str, Any], words: str
 ) -> None:
-    table = opened(history, protocol())
+    table = open_table_with(history, protocol())
     columns = Schema((*table.snapshot().schema.fields, Field("v", PrimitiveType(type_), metadata=field_metadata)))
     with pytest.raises(InvalidRequestError, match=words):
         lv.create_table(f"{history.address}/new", columns)
@@ -211,7 +211,7 @@ def test_no_column_has_a_rule_that_its_type_does_not_take(
 def test_in_commit_times_count_from_the_commit_whose_feature_gives_the_property_its_force(
     history: DeltaHistory,
 ) -> None:
-    table = opened(history, protocol(), enableInCommitTimestamps="true")
+    table = open_table_with(history, protocol(), enableInCommitTimestamps="true")
     table.upgrade_protocol(["inCommitTimestamp"])
     time = recorded(table, "commitInfo")["inCommitTimestamp"]
     assert recorded(table, "metaData")["configuration"] == {
@@ -224,7 +224,7 @@ def test_in_commit_times_count_from_the_commit_whose_feature_gives_the_property_
 def test_a_clustered_file_stays_one_when_rows_of_it_are_deleted(history: DeltaHistory) -> None:
     writer = ["deletionVectors", "clustering", "domainMetadata"]
     protocol_action = protocol(3, 7, readerFeatures=["deletionVectors"], writerFeatures=writer)
-    table = opened(history, protocol_action, enableDeletionVectors="true")
+    table = open_table_with(history, protocol_action, enableDeletionVectors="true")
     rows = {"id": pa.array([1, 2, 3], pa.int32())}
     history.commit(history.data("f", rows, records=3, clusteringProvider="liquid"))
     table.delete("id = 2")
@@ -251,7 +251,7 @@ def test_a_feature_that_no_version_used_leaves_the_lowest_protocol(
 ) -> None:
     readers = [name for name in features if name in READER_FEATURES]
     named = protocol(*versions, readerFeatures=readers, writerFeatures=features)
-    table = opened(history, named if features else protocol(*versions))
+    table = open_table_with(history, named if features else protocol(*versions))
     assert table.drop_feature(feature) == 1
     now = table.state().protocol
     assert (now.min_reader_version, now.min_writer_version, now.reader_features, now.writer_features) == after

@@ -58,7 +58,7 @@ def _problems(golden: GoldenIceberg) -> Iterator[Problem]:
     error = expected.error
     at_metadata = error if error is not None and error.stage == "metadata" else None
     try:
-        table = opened(golden.path, golden)
+        table = open_golden_table(golden.path, golden)
     except LakeviewError as refusal:
         if OVERFLOW in expected.features:
             yield from _fits("open", refusal, IcebergRefusal("invalid_metadata", "metadata"))
@@ -83,7 +83,7 @@ def _problems(golden: GoldenIceberg) -> Iterator[Problem]:
     yield from _other_files(golden)
 
 
-def opened(address: str, golden: GoldenIceberg) -> IcebergTable:
+def open_golden_table(address: str, golden: GoldenIceberg) -> IcebergTable:
     """The table at an address, as everybody opens it."""
     return open_iceberg_table(address, relocate=golden.relocate)
 
@@ -253,7 +253,7 @@ def _other_files(golden: GoldenIceberg) -> Iterator[Problem]:
     for name, version_record in golden.expected.metadata_versions.items():
         address = golden.folder / "table" / "metadata" / name
         try:
-            table = opened(str(address), golden)
+            table = open_golden_table(str(address), golden)
             if version_record.error is None:
                 yield from _same(f"{name}: snapshot", table.latest_version, version_record.snapshot_id or -1)
                 yield from _same(

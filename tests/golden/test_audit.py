@@ -9,7 +9,7 @@ from lakeview.discovery import open_table
 from lakeview.errors import LakeviewError
 from tests.golden.conformance import conformance_root, delta_tables
 from tests.golden.iceberg_conformance import GoldenIceberg, iceberg_tables
-from tests.golden.iceberg_reader import opened
+from tests.golden.iceberg_reader import open_golden_table
 
 pytestmark = pytest.mark.golden
 
@@ -30,7 +30,7 @@ def test_no_false_alarm(path: str) -> None:
 @pytest.mark.parametrize("golden", ICEBERG, ids=[f"iceberg-{table.name}" for table in ICEBERG])
 def test_no_false_alarm_in_iceberg(golden: GoldenIceberg) -> None:
     try:
-        table = opened(golden.path, golden)
+        table = open_golden_table(golden.path, golden)
     except LakeviewError:
         return  # `test_iceberg_tables` says whether it may be refused
     assert table.audit().filter(pl.col("verdict") == "violated").to_dicts() == []

@@ -28,6 +28,7 @@ from lakeview.model.frames import (
 from tests.builders.iceberg import single
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.builders.iceberg_metadata import document, snapshot, text
+from tests.builders.opening import open_iceberg_table
 from tests.pages.tables import good
 
 FIELDS = [
@@ -42,10 +43,6 @@ def history(tmp_path: Path) -> BranchedHistory:
     return BranchedHistory(tmp_path / "t", FIELDS)
 
 
-def opened(history: BranchedHistory) -> Any:
-    return lv.open_table(history.address)
-
-
 # -- refs
 
 
@@ -54,7 +51,7 @@ def test_refs_are_told_with_their_retention_main_first(history: BranchedHistory)
     history.tag("end-of-year", max_ref_age_ms=86_400_000).branch("audit", min_snapshots_to_keep=3)
     with history.on("audit"):
         history.append("b", [ROW])
-    refs = opened(history).refs()
+    refs = open_iceberg_table(history).refs()
     assert refs.schema == REFS
     assert refs.select("name", "kind", "version", "default").rows() == [
         ("main", "branch", 1001, True),
@@ -68,7 +65,7 @@ def test_refs_are_told_with_their_retention_main_first(history: BranchedHistory)
 def test_a_ref_to_a_snapshot_that_is_gone_has_no_time(history: BranchedHistory) -> None:
     history.append("a", [ROW])
     history.record(refs=history.document["refs"] | {"old": {"snapshot-id": 7, "type": "tag"}})
-    assert opened(history).refs().row(1, named=True)["timestamp"] is None
+    assert open_iceberg_table(history).refs().row(1, named=True)["timestamp"] is None
 
 
 def test_history_says_which_snapshots_are_on_main_and_which_refs_point_at_them(history: BranchedHistory) -> None:
@@ -77,7 +74,7 @@ def test_history_says_which_snapshots_are_on_main_and_which_refs_point_at_them(h
     with history.on("audit"):
         history.append("b", [ROW])
     history.append("c", [ROW])
-    commits = opened(history).history().select("version", "on_main", "refs").rows()
+    commits = open_iceberg_table(history).history().select("version", "on_main", "refs").rows()
     assert commits == [(1003, True, ["main"]), (1002, False, ["audit"]), (1001, True, [])]
 
 
@@ -88,7 +85,7 @@ def test_lifetimes_follow_the_branch_asked_for(history: BranchedHistory) -> None
         audited = history.append("b", [ROW])
         history.remove(path)
     own = history.append("c", [ROW])
-    table = opened(history)
+    table = open_iceberg_table(history)
     assert set(table.lifetimes()["path"]) == {path, own}
     lives = table.ref_lifetimes("audit").sort("added").select("path", "added", "removed").rows()
     assert lives == [(path, 1001, 1003), (audited, 1002, None)]
@@ -101,16 +98,16 @@ def test_schemas_follow_the_branch_asked_for(history: BranchedHistory) -> None:
     history.append("b", [ROW])
     with history.on("audit"):
         history.append("c", [ROW])
-    table = opened(history)
+    table = open_iceberg_table(history)
     assert table.schemas()["version"].to_list() == [1001, 1002]
     assert table.ref_schemas("audit")["version"].to_list() == [1001, 1003]
     history.tag("before")
-    assert opened(history).ref_schemas("main")["version"].to_list() == [1001, 1002]
+    assert open_iceberg_table(history).ref_schemas("main")["version"].to_list() == [1001, 1002]
 
 
 def test_a_ref_that_is_not_there_is_named_with_those_that_are(history: BranchedHistory) -> None:
     history.append("a", [ROW])
-    table = opened(history.tag("v1"))
+    table = open_iceberg_table(history.tag("v1"))
     for ask in (
         table.ref_lifetimes,
         table.ref_schemas,
@@ -179,7 +176,7 @@ def test_specs_are_told_in_words_with_the_file_that_brought_them(history: Branch
     history.partition_by((2, "month", "day_month"), (1, "bucket[4]", "id_bucket"))
     history.append("b", [ROW])
     history.append("c", [ROW])
-    specs = opened(logged(history)).partition_specs()
+    specs = open_iceberg_table(logged(history)).partition_specs()
     assert specs.schema == PARTITION_SPECS
     assert specs.select("spec_id", "text", "default").rows() == [
         (0, "not partitioned", False),
@@ -199,12 +196,12 @@ def test_since_when_is_unknown_where_older_files_are_gone(history: BranchedHisto
     logged(history)
     for name in ("v1", "v2"):
         (history.root / "metadata" / f"{name}.metadata.json").unlink()
-    assert opened(history).partition_specs()["recorded_in"].to_list() == [None, None]
+    assert open_iceberg_table(history).partition_specs()["recorded_in"].to_list() == [None, None]
 
 
 def test_a_table_with_one_spec_reads_no_earlier_file(history: BranchedHistory) -> None:
     history.append("a", [ROW])
-    table = opened(logged(history))
+    table = open_iceberg_table(logged(history))
     before = dict(table.storage.requests)
     assert table.partition_specs().height == 1
     assert table.storage.requests == before
@@ -214,7 +211,7 @@ def test_a_table_with_one_spec_reads_no_earlier_file(history: BranchedHistory) -
 
 
 def versions_of(history: BranchedHistory) -> list[tuple[Any, ...]]:
-    versions: pl.DataFrame = opened(history).format_versions()
+    versions: pl.DataFrame = open_iceberg_table(history).format_versions()
     assert versions.schema == FORMAT_VERSIONS
     return versions.with_columns(pl.col("since").dt.epoch("ms")).rows()
 
@@ -285,7 +282,7 @@ def test_sort_orders_are_told_in_words_and_odd_ones_do_no_harm(history: Branched
         *({"order-id": i, "fields": [part]} for i in ("x", [1], 2**31)),
         {"order-id": 3, "fields": [{"source-ids": 5, "transform": ["x"], "direction": [], "null-order": {}}]},
     ]
-    orders_found = opened(history.record(sort_orders=orders, default_sort_order_id=2)).sort_orders()
+    orders_found = open_iceberg_table(history.record(sort_orders=orders, default_sort_order_id=2)).sort_orders()
     assert orders_found.schema == SORT_ORDERS
     assert orders_found.select("order_id", "text", "default").rows() == [
         (2, "day of day desc nulls last, column 77", True),
@@ -302,7 +299,7 @@ def test_manifests_are_told_with_counts_ranges_and_overlap(tmp_path: Path) -> No
     history.append("b", [{"id": 2, "day": date(2024, 2, 1)}])
     history.append("c", [{"id": 3, "day": date(2024, 1, 9)}, {"id": 4, "day": date(2024, 1, 9)}])
     history.delete_positions("d", {first: [0]}, partition={"month": 648})
-    manifests = opened(history).manifests()
+    manifests = open_iceberg_table(history).manifests()
     assert manifests.schema == MANIFESTS
     assert manifests.select("content", "partitions", "overlaps", "files_added", "rows_added").rows() == [
         ("data", "month 2024-01", 1, 1, 1),
@@ -312,12 +309,12 @@ def test_manifests_are_told_with_counts_ranges_and_overlap(tmp_path: Path) -> No
     ]
     assert manifests["added_version"].to_list() == [1001, 1002, 1003, 1004]
     assert (manifests["size"] > 0).all()
-    assert opened(history).manifests(1001).height == 1
+    assert open_iceberg_table(history).manifests(1001).height == 1
 
 
 def test_an_unpartitioned_table_has_no_ranges_and_no_overlap(history: BranchedHistory) -> None:
     history.append("a", [ROW])
-    assert opened(history).manifests().select("partitions", "overlaps").rows() == [(None, None)]
+    assert open_iceberg_table(history).manifests().select("partitions", "overlaps").rows() == [(None, None)]
 
 
 SPEC = {
@@ -390,7 +387,7 @@ def test_statistics_files_are_told_blob_by_blob(history: BranchedHistory) -> Non
     history.record(
         statistics=[there | {"file-size-in-bytes": 4}, {"odd": 1}], partition_statistics=[statistics_file, outside]
     )
-    files = opened(history).statistics_files()
+    files = open_iceberg_table(history).statistics_files()
     assert files.schema == STATISTICS_FILES
     assert files.select("version", "kind", "blob_type", "columns", "ndv", "size", "present").rows() == [
         (1001, "table", "apache-datasketches-theta-v1", ["id"], 42, 4, True),
@@ -401,7 +398,7 @@ def test_statistics_files_are_told_blob_by_blob(history: BranchedHistory) -> Non
 
 
 def test_a_statistics_file_of_an_odd_snapshot_is_reported(history: BranchedHistory) -> None:
-    findings = opened(history.record(statistics=[{"snapshot-id": [1]}])).check()
+    findings = open_iceberg_table(history.record(statistics=[{"snapshot-id": [1]}])).check()
     assert [f.evidence for f in findings if f.id == "statistics-file-without-snapshot"] == ["1 of 1"]
 
 

@@ -48,7 +48,7 @@ def tables_folder() -> Path:
 
 
 @cache
-def opened(folder: Path, name: str) -> IcebergTable:
+def open_by_name(folder: Path, name: str) -> IcebergTable:
     return open_iceberg(str(folder / "warehouse" / "db" / name))
 
 
@@ -66,7 +66,7 @@ def rows(folder: Path, name: str, at: str | int) -> pa.Table:
 @pytest.mark.parametrize("name", TABLES)
 def test_the_history_is_the_one_it_tells(tables_folder: Path, name: str) -> None:
     ours = (
-        opened(tables_folder, name)
+        open_by_name(tables_folder, name)
         .history()
         .select("version", "parent", "operation", pl.col("timestamp").dt.epoch("ms"))
     )
@@ -79,7 +79,7 @@ def test_the_history_is_the_one_it_tells(tables_folder: Path, name: str) -> None
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_snapshot_has_its_rows_and_files(tables_folder: Path, name: str) -> None:
-    table = opened(tables_folder, name)
+    table = open_by_name(tables_folder, name)
     for text, files in description(tables_folder, name)["files"].items():
         version = int(text)
         assert differences(rows(tables_folder, name, version), table.scan(version).collect()) == [], version
@@ -94,7 +94,7 @@ def test_every_snapshot_has_its_rows_and_files(tables_folder: Path, name: str) -
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_changes_of_every_snapshot_are_the_difference_from_its_parent(tables_folder: Path, name: str) -> None:
-    table = opened(tables_folder, name)
+    table = open_by_name(tables_folder, name)
     history = table.history()
     for version, parent in (
         history.filter(pl.col("parent").is_in(history["version"])).select("version", "parent").rows()
@@ -106,7 +106,7 @@ def test_the_changes_of_every_snapshot_are_the_difference_from_its_parent(tables
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_branch_and_tag_has_its_rows(tables_folder: Path, name: str) -> None:
-    table = opened(tables_folder, name)
+    table = open_by_name(tables_folder, name)
     refs = description(tables_folder, name)["refs"]
     assert {ref: table.snapshot(ref=ref).version for ref in refs} == refs
     for ref in refs:
@@ -117,7 +117,7 @@ def test_every_branch_and_tag_has_its_rows(tables_folder: Path, name: str) -> No
 
 @pytest.mark.parametrize("name", TABLES)
 def test_what_a_filter_spares_holds_no_row_it_keeps(tables_folder: Path, name: str) -> None:
-    table = opened(tables_folder, name)
+    table = open_by_name(tables_folder, name)
     versions = sorted(map(int, description(tables_folder, name)["files"]))
     for number, version in enumerate(versions):
         whole = table.scan(version).collect()
@@ -128,13 +128,13 @@ def test_what_a_filter_spares_holds_no_row_it_keeps(tables_folder: Path, name: s
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_doctor_has_nothing_against_it(tables_folder: Path, name: str) -> None:
-    findings = opened(tables_folder, name).check()
+    findings = open_by_name(tables_folder, name).check()
     assert [f.claim for f in findings if f.severity in (Severity.BROKEN, Severity.ATTENTION)] == []
 
 
 @pytest.mark.parametrize("name", ["upgraded", "vectors"])
 def test_rows_are_numbered_as_it_numbers_them(tables_folder: Path, name: str) -> None:
-    numbered = opened(tables_folder, name).scan(row_tracking=True).collect()
+    numbered = open_by_name(tables_folder, name).scan(row_tracking=True).collect()
     ours = numbered.select("id", "_row_id", "_last_updated_sequence_number").rows()
     theirs = [tuple(row) for row in description(tables_folder, name)["lineage"]]
     assert sorted(ours, key=str) == sorted(theirs, key=str)

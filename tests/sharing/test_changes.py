@@ -38,7 +38,7 @@ def orders(server: SharingServer) -> SharedStory:
     return story.recorded(story.file({"id": [3, 4], "_change_type": kinds}, {"day": "2024-01-02"}))
 
 
-def opened(profile: Path) -> SharedTable:
+def open_orders(profile: Path) -> SharedTable:
     return open_shared(f"{profile}#{NAME}")
 
 
@@ -47,7 +47,7 @@ def test_added_removed_and_recorded_files_give_the_rows_that_changed(
     delta: bool, profile: Path, orders: SharedStory
 ) -> None:
     orders.delta = delta
-    rows = opened(profile).changes(1).collect().sort("_commit_version", "id")
+    rows = open_orders(profile).changes(1).collect().sort("_commit_version", "id")
     assert rows.select("id", "_change_type", "_commit_version").rows() == [
         (3, "insert", 1),
         (1, "delete", 2),
@@ -61,19 +61,19 @@ def test_added_removed_and_recorded_files_give_the_rows_that_changed(
 
 
 def test_a_range_ends_with_its_last_version(server: SharingServer, profile: Path, orders: SharedStory) -> None:
-    assert opened(profile).changes(0, 0).collect()["id"].to_list() == [1, 2]
+    assert open_orders(profile).changes(0, 0).collect()["id"].to_list() == [1, 2]
     request = next(a for a in server.requests if a.path.endswith("/changes"))
     assert request.parameters == {"includeHistoricalMetadata": "true", "startingVersion": "0", "endingVersion": "0"}
 
 
 def test_filters_spare_files_of_changes(server: SharingServer, profile: Path, orders: SharedStory) -> None:
-    rows = opened(profile).changes(0).filter(pl.col("_commit_version") == 1).collect()
+    rows = open_orders(profile).changes(0).filter(pl.col("_commit_version") == 1).collect()
     assert rows["id"].to_list() == [3]
     assert server.count("files/f1") == 0
 
 
 def test_the_cost_of_changes_is_known_before(server: SharingServer, profile: Path, orders: SharedStory) -> None:
-    plan = opened(profile).changes_plan(0)
+    plan = open_orders(profile).changes_plan(0)
     assert plan.schema == CHANGES_PLAN
     assert plan.select("version", "change_type", "source").rows() == [
         (0, "insert", "feed"), (1, "insert", "feed"), (2, "delete", "feed"), (3, None, "feed"),
@@ -87,7 +87,7 @@ def test_rows_that_a_deletion_vector_deletes_are_deleted_rows(server: SharingSer
     masked = story.file({"id": [1, 2, 3]})
     masked.id, masked.deleted = whole.id, (1,)
     story.holds(whole).holds(masked)
-    rows = opened(profile).changes(1).collect()
+    rows = open_orders(profile).changes(1).collect()
     assert rows.select("id", "_change_type").rows() == [(2, "delete")]
 
 
@@ -95,7 +95,7 @@ def test_tasks_of_changes_are_read_by_another_process(server: SharingServer, pro
     story = server.share(NAME, {"id": "long"}, delta=True, features=("deletionVectors",))
     file = story.file({"id": [1, 2, 3]})
     story.holds(file).holds(replace(file, deleted=(0, 2)))
-    schema, tasks = pickle.loads(pickle.dumps(opened(profile).change_tasks(0)))
+    schema, tasks = pickle.loads(pickle.dumps(open_orders(profile).change_tasks(0)))
     profile.unlink()
     rows = [row for task, _ in tasks for batch in read_task(task) for row in batch.to_pylist()]
     assert schema.names == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
@@ -107,7 +107,7 @@ def test_tasks_of_changes_are_read_by_another_process(server: SharingServer, pro
 def test_changes_that_are_not_shared_are_refused_in_the_servers_words(profile: Path, orders: SharedStory) -> None:
     orders.feed = False
     with pytest.raises(SharingError, match="cdf is not enabled on table"):
-        opened(profile).changes(0)
+        open_orders(profile).changes(0)
 
 
 RANGES: dict[str, tuple[object, object, type[LakeviewError], str]] = {
@@ -126,7 +126,7 @@ def test_a_range_may_not_be(
     start: int, end: int | None, error: type[LakeviewError], message: str, server: SharingServer, profile: Path,
     orders: SharedStory,
 ) -> None:  # fmt: skip
-    table = opened(profile)
+    table = open_orders(profile)
     with pytest.raises(error, match=message):
         table.changes(start, end)
     assert server.count("/changes") == 0
@@ -145,14 +145,14 @@ def test_a_schema_that_grew_within_the_range_is_the_last_one(
 ) -> None:
     body = lines((0, {"id": "long"}), (2, {"id": "long", "note": "string"}))
     server.answer_with("/changes", 200, body, {"Delta-Table-Version": "0"})
-    assert opened(profile).changes(0).collect_schema().names()[:2] == ["id", "note"]
+    assert open_orders(profile).changes(0).collect_schema().names()[:2] == ["id", "note"]
 
 
 def test_the_first_servers_do_not_say_where_changes_begin(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
     server.answer_with("/changes", 200, lines((1, {"id": "long"})))
-    assert opened(profile).changes(1).collect().is_empty()
+    assert open_orders(profile).changes(1).collect().is_empty()
 
 
 def test_a_schema_that_cuts_the_range_in_two_is_refused(
@@ -161,7 +161,7 @@ def test_a_schema_that_cuts_the_range_in_two_is_refused(
     body = lines((0, {"id": "long", "note": "string"}), (2, {"id": "long"}))
     server.answer_with("/changes", 200, body, {"Delta-Table-Version": "0"})
     with pytest.raises(InvalidRequestError, match="after version 0 column note was dropped") as caught:
-        opened(profile).changes(0)
+        open_orders(profile).changes(0)
     assert caught.value.kind == "incompatible-schema-change"
 
 
@@ -184,4 +184,4 @@ def test_a_changed_file_without_a_version_is_refused(server: SharingServer, prof
     body = lines((0, {"id": "long"})) + b'\n{"add":{"id":"f9","url":"u","size":1}}\n'
     server.answer_with("/changes", 200, body, {"Delta-Table-Version": "0"})
     with pytest.raises(SharingError, match="the changed file f9 has no version"):
-        opened(profile).changes(0)
+        open_orders(profile).changes(0)

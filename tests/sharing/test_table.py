@@ -44,7 +44,7 @@ from tests.builders.shares import TOKEN, SharedStory, SharingServer
 NAME = "sales.eu.orders"
 
 
-def opened(profile: Path, name: str = NAME) -> SharedTable:
+def open_by_profile(profile: Path, name: str = NAME) -> SharedTable:
     return open_shared(f"{profile}#{name}")
 
 
@@ -74,7 +74,7 @@ def test_a_profile_finds_the_tables_of_its_server_which_are_not_shared_on(server
 def test_it_is_a_table_whose_snapshot_knows_its_schema_without_its_files(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     assert isinstance(table, Table)
     assert table.format == "sharing"
     assert table.latest_version == 2
@@ -90,7 +90,7 @@ def test_it_is_a_table_whose_snapshot_knows_its_schema_without_its_files(
 
 
 def test_files_are_named_by_their_ids_and_no_url_is_shown(profile: Path, orders: SharedStory) -> None:
-    files = opened(profile).files()
+    files = open_by_profile(profile).files()
     assert files["path"].to_list() == ["f2", "f3"]
     assert files["partition_text"].to_list() == ["day=2024-01-02", "day=null"]
     assert files["partition"].struct.field("day").to_list() == [date(2024, 1, 2), None]
@@ -103,7 +103,7 @@ def test_files_are_named_by_their_ids_and_no_url_is_shown(profile: Path, orders:
 def test_rows_are_read_over_the_signed_urls_and_kept_by_id(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     expected = pl.DataFrame(
         {"id": [3, 4, 5], "note": ["c", None, "e"], "day": [date(2024, 1, 2), date(2024, 1, 2), None]}
     )
@@ -118,7 +118,7 @@ def test_rows_are_read_over_the_signed_urls_and_kept_by_id(
 def test_a_filter_goes_to_the_server_as_hints_and_holds_here(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     rows = table.scan().filter(pl.col("day") == date(2024, 1, 2), pl.col("id") >= 4).collect()
     assert rows["id"].to_list() == [4]
     body = next(a for a in server.requests if a.method == "POST").body
@@ -129,18 +129,18 @@ def test_a_filter_goes_to_the_server_as_hints_and_holds_here(
 
 
 def test_a_preview_asks_for_as_many_rows_as_it_shows(server: SharingServer, profile: Path, orders: SharedStory) -> None:
-    assert opened(profile).scan().head(1).collect().height == 1
+    assert open_by_profile(profile).scan().head(1).collect().height == 1
     assert [a.body for a in server.requests if a.method == "POST"] == [{"limitHint": 1}]
     assert server.count("files/f3") == 0
 
 
 def test_a_limit_behind_a_filter_is_no_hint(server: SharingServer, profile: Path, orders: SharedStory) -> None:
-    opened(profile).scan().filter(pl.col("note") == "e").head(1).collect()
+    open_by_profile(profile).scan().filter(pl.col("note") == "e").head(1).collect()
     assert not any("limitHint" in a.body for a in server.requests)
 
 
 def test_statistics_and_plans_come_from_the_lines(profile: Path, orders: SharedStory) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     statistics = table.statistics(columns=["id"])
     assert statistics["_path"].to_list() == ["f2", "f3"]
     assert statistics["id"].struct.field("min").to_list() == [3, 5]
@@ -149,7 +149,7 @@ def test_statistics_and_plans_come_from_the_lines(profile: Path, orders: SharedS
 
 
 def test_a_file_is_looked_into_over_its_signed_url(profile: Path, orders: SharedStory) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     path, records = table.files(columns=["path", "records"]).row(0)
     assert table.physical(path).records == records
 
@@ -157,7 +157,7 @@ def test_a_file_is_looked_into_over_its_signed_url(profile: Path, orders: Shared
 def test_an_earlier_version_is_asked_for_by_its_number(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     assert table.snapshot(0).num_records == 2
     assert table.scan(1).collect()["id"].to_list() == [1, 2, 3, 4]
     assert {a.body["version"] for a in server.requests if a.method == "POST"} == {0, 1}
@@ -167,7 +167,7 @@ def test_an_earlier_version_is_asked_for_by_its_number(
 
 def test_without_history_only_the_latest_version_is_readable(profile: Path, orders: SharedStory) -> None:
     orders.history = False
-    table = opened(profile)
+    table = open_by_profile(profile)
     versions = table.versions()
     assert versions["version"].to_list() == [2, 1, 0]
     assert versions["readable"].to_list() == [True, False, False]
@@ -179,13 +179,13 @@ def test_without_history_only_the_latest_version_is_readable(profile: Path, orde
 
 
 def test_with_history_every_version_is_readable(profile: Path, orders: SharedStory) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     assert table.versions()["readable"].to_list() == [True, True, True]
     assert [f.claim for f in table.check()] == ["Its log is not shared"]
 
 
 def test_what_the_protocol_does_not_tell_is_not_told(profile: Path, orders: SharedStory) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     assert table.history().schema == COMMITS
     assert table.history().is_empty()
     assert table.commit(1).schema == ACTIONS
@@ -209,7 +209,7 @@ def test_lifetimes_have_statistics_of_columns_whose_names_are_patterns_to_polars
 def test_a_version_that_is_not_there_is_told_without_asking(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     requests_before = len(server.requests)
     with pytest.raises(VersionNotFoundError, match="has no version 3: it is at 2"):
         table.scan(3)
@@ -223,7 +223,7 @@ def test_a_version_that_is_not_there_is_told_without_asking(
 def test_refreshing_costs_one_request_and_files_are_listed_again_only_after_a_change(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     table.snapshot().files  # noqa: B018 (loads them)
     before = len(server.requests)
     assert table.refresh() is False
@@ -238,7 +238,7 @@ def test_refreshing_costs_one_request_and_files_are_listed_again_only_after_a_ch
 def test_a_table_that_was_recreated_with_fewer_versions_is_read_anew(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     assert table.snapshot(0).schema.names == ["id", "note", "day"]
     server.share(NAME, {"other": "long"}).holds()
     assert table.refresh() is True
@@ -250,7 +250,7 @@ def test_a_table_that_moves_on_while_it_is_looked_at(
     history: bool, profile: Path, server: SharingServer, orders: SharedStory
 ) -> None:
     orders.history = history
-    table = opened(profile)
+    table = open_by_profile(profile)
     snapshot = table.snapshot()
     orders.holds(orders.file({"id": [9], "note": ["z"]}, {"day": None}))
     if history:
@@ -265,7 +265,7 @@ def test_urls_that_were_withdrawn_are_asked_for_again(
     tokens: bool, server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
     server.end_stream = server.refresh_tokens = tokens
-    table = opened(profile)
+    table = open_by_profile(profile)
     table.snapshot().files  # noqa: B018 (loads them)
     server.signature = 2
     assert table.scan().collect().height == 3
@@ -290,7 +290,7 @@ def test_a_store_that_goes_on_refusing_is_told_without_its_url(
 ) -> None:
     server.answer_with("files/f2", 403, b"<Error/>", times=9)
     with pytest.raises(AccessDeniedError, match=r"the store refuses file f2 \(403\)") as caught:
-        opened(profile).scan().collect()
+        open_by_profile(profile).scan().collect()
     assert "sig=" not in f"{caught.value} {caught.value.place}"
 
 
@@ -326,7 +326,7 @@ def test_a_data_file_that_cannot_be_had(
 ) -> None:
     server.answer_with("files/f2", status, b"PAR", headers, times=9)
     with pytest.raises(error, match=message):
-        opened(profile).scan().collect()
+        open_by_profile(profile).scan().collect()
 
 
 def test_a_store_without_ranges_sends_small_files_whole_and_once(server: SharingServer, profile: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_store_without_ranges_sends_small_files_whole_and_once(server: Sharing
     file = story.file({"a": random.Random(1).choices(range(2**40), k=400_000)})
     story.holds(file)
     assert len(file.data) > 2 << 20
-    assert opened(profile).scan().collect().height == 400_000
+    assert open_by_profile(profile).scan().collect().height == 400_000
     assert server.count("files/f1") == 1
 
 
@@ -349,7 +349,7 @@ def test_deletion_vectors_and_column_mapping_of_the_delta_format(server: Sharing
     rows = pa.table([[1, 2, 3]], schema=pa.schema([stored_field(pa.int64(), 1)]))
     one = {"numRecords": 3, "minValues": {physical(1): 1}, "maxValues": {physical(1): 3}}
     story.holds(story.file(rows, {physical(2): "2024-01-01"}, stats=one, deleted=(0, 2)))
-    table = opened(profile)
+    table = open_by_profile(profile)
     assert table.scan().collect().to_dicts() == [{"id": 2, "day": date(2024, 1, 1)}]
     assert table.snapshot().num_records == 1
     files = table.files()
@@ -365,7 +365,7 @@ def test_a_feature_that_is_not_implemented_is_named(server: SharingServer, profi
     story = server.share(NAME, {"id": "long"}, delta=True, features=("timeMachine",))
     story.holds()
     with pytest.raises(UnsupportedTableError, match="needs the Delta reader feature timeMachine"):
-        opened(profile)
+        open_by_profile(profile)
 
 
 def test_types_and_empty_partition_values(server: SharingServer, profile: Path) -> None:
@@ -373,7 +373,7 @@ def test_types_and_empty_partition_values(server: SharingServer, profile: Path) 
     story = server.share(NAME, {**columns, "x": "long"}, partition_by=tuple(columns))
     values = {"n": "7", "at": "2024-01-02 03:04:05", "flag": "true", "price": "1.50", "plain": "2024-01-02 03:04:05"}
     story.holds(story.file({"x": [1]}, values), story.file({"x": [2]}, dict.fromkeys(columns)))
-    rows = opened(profile).scan().collect().sort("x")
+    rows = open_by_profile(profile).scan().collect().sort("x")
     assert rows["at"].to_list() == [datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC), None]
     assert rows["n"].to_list() == [7, None]
     assert rows["flag"].to_list() == [True, None]
@@ -384,13 +384,13 @@ def test_types_and_empty_partition_values(server: SharingServer, profile: Path) 
 def test_files_without_statistics_have_unknown_counts(server: SharingServer, profile: Path) -> None:
     story = server.share(NAME, {"id": "long"})
     story.holds(story.file({"id": [1]}, stats=False))
-    snapshot = opened(profile).snapshot()
+    snapshot = open_by_profile(profile).snapshot()
     assert (snapshot.num_files, snapshot.num_records) == (1, None)
 
 
 def test_an_empty_table_has_no_rows(server: SharingServer, profile: Path) -> None:
     server.share(NAME, {"id": "long"}).holds()
-    table = opened(profile)
+    table = open_by_profile(profile)
     assert table.scan().collect().height == 0
     assert table.snapshot().num_records == 0
 
@@ -401,7 +401,7 @@ def test_large_files_are_read_in_parts(server: SharingServer, profile: Path) -> 
     file = story.file({"a": list(range(400_000)), "b": numbers})
     story.holds(file)
     assert len(file.data) > 4 << 20
-    table = opened(profile)
+    table = open_by_profile(profile)
     assert table.scan().select(pl.col("b").sum()).collect().item() == sum(numbers)
     assert 1 < server.count("files/f1") < 12
     ranges = [a.headers["range"] for a in server.requests if a.path.startswith("/files/")]
@@ -409,7 +409,7 @@ def test_large_files_are_read_in_parts(server: SharingServer, profile: Path) -> 
 
 
 def test_a_snapshot_travels_with_its_frames_and_without_any_secret(profile: Path, orders: SharedStory) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     data = pickle.dumps(table.snapshot())
     assert TOKEN.encode() not in data
     assert b"sig=" not in data
@@ -421,18 +421,18 @@ def test_a_snapshot_travels_with_its_frames_and_without_any_secret(profile: Path
 
 def test_a_table_that_is_not_shared_is_told_in_the_servers_words(profile: Path, orders: SharedStory) -> None:
     with pytest.raises(NotATableError, match=r"the server has no table sales.eu.none: .*does not exist"):
-        opened(profile, "sales.eu.none")
+        open_by_profile(profile, "sales.eu.none")
 
 
 def test_it_cannot_be_written(profile: Path, orders: SharedStory) -> None:
     with pytest.raises(UnsupportedTableError, match="shared to be read"):
-        opened(profile).transaction()
+        open_by_profile(profile).transaction()
 
 
 def test_tasks_are_read_by_another_process_without_profile_or_token(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
-    tasks = opened(profile).tasks(columns=["day", "id"], where="id >= 4")
+    tasks = open_by_profile(profile).tasks(columns=["day", "id"], where="id >= 4")
     profile.unlink()
     data = pickle.dumps(tasks)
     assert TOKEN.encode() not in data
@@ -450,7 +450,7 @@ def test_tasks_are_read_by_another_process_without_profile_or_token(
 def test_tasks_of_a_server_elsewhere_do_not_lead_to_this_machine(
     server: SharingServer, profile: Path, orders: SharedStory
 ) -> None:
-    tasks = opened(profile).tasks()
+    tasks = open_by_profile(profile).tasks()
     rows_source = tasks[0].source
     assert isinstance(rows_source, SignedRows)
     task = replace(tasks[0], source=replace(rows_source, server="https://share.example.com"))
@@ -461,13 +461,13 @@ def test_tasks_of_a_server_elsewhere_do_not_lead_to_this_machine(
 
 def opened_again(server: SharingServer, profile: Path) -> SharedTable:
     profile.write_text(json.dumps(server.profile()))
-    return opened(profile)
+    return open_by_profile(profile)
 
 
 def test_tasks_leave_out_what_a_deletion_vector_deletes(server: SharingServer, profile: Path) -> None:
     story = server.share(NAME, {"id": "long"}, delta=True, features=("deletionVectors",))
     story.holds(story.file({"id": [1, 2, 3]}, deleted=(1,)))
-    tasks = pickle.loads(pickle.dumps(opened(profile).tasks()))
+    tasks = pickle.loads(pickle.dumps(open_by_profile(profile).tasks()))
     assert [v for task in tasks for batch in read_task(task) for v in batch.column("id").to_pylist()] == [1, 3]
 
 
@@ -477,10 +477,10 @@ def test_an_id_may_be_any_text(name: str, delta: bool, server: SharingServer, pr
     story = server.share(NAME, {"id": "long"}, delta=delta, features=("deletionVectors",))
     file = story.file({"id": [1, 2]}, deleted=(0,) if delta else ())
     story.holds(file)
-    table = opened(profile)
+    table = open_by_profile(profile)
     rows = table.scan().collect()["id"].to_list()
     file.id = name
-    again = opened(profile)
+    again = open_by_profile(profile)
     assert again.files()["path"].to_list() == [name]
     assert again.scan().collect()["id"].to_list() == rows
 
@@ -501,7 +501,7 @@ def test_a_version_lists_files_that_were_added_and_no_others(action: DeltaSingle
 
 
 def test_several_threads_read_one_table(server: SharingServer, profile: Path, orders: SharedStory) -> None:
-    table = opened(profile)
+    table = open_by_profile(profile)
     with ThreadPoolExecutor(8) as pool:
         sums = list(pool.map(lambda version: table.scan(version % 3).collect()["id"].sum(), range(24)))
     assert sums == [3, 10, 12] * 8

@@ -22,7 +22,7 @@ from tests.builders.iceberg import IcebergHistory
 from tests.builders.opening import open_delta_table
 from tests.golden.conformance import GoldenTable, delta_tables
 from tests.golden.iceberg_conformance import GoldenIceberg, iceberg_tables
-from tests.golden.iceberg_reader import opened
+from tests.golden.iceberg_reader import open_golden_table
 
 FILES = ["path", "size", "records", "deleted_records", "modified"]
 IDENTITY = ["path", "deletion_vector", "size", "records", "deleted_records"]
@@ -132,7 +132,7 @@ def test_manifests_read_in_tasks_have_the_files_of_the_table(
     """Of every conformance table that can be opened, without Spark between."""
     monkeypatch.setattr("lakeview.spark.replay.TASK_BYTES", 20_000)
     try:
-        table = opened(golden.path, golden)
+        table = open_golden_table(golden.path, golden)
         expected = table.files(columns=FILES)
     except LakeviewError:
         return  # the same call reports what cannot be read

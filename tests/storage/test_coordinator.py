@@ -42,7 +42,7 @@ class Killed(SqliteCoordinator):
         raise StopsAfterTheClaim
 
 
-def opened(server: ObjectServer, address: str, coordinator: object) -> Storage:
+def open_bucket(server: ObjectServer, address: str, coordinator: object) -> Storage:
     """The bucket, whose server ignores conditions, by a coordinator."""
     return open_storage(address, options=server.options("s3") | {"commit_coordinator": coordinator})
 
@@ -54,8 +54,8 @@ def test_a_writer_that_stops_is_finished_by_the_next(tmp_path: Path, after_put: 
         server.ignores_conditions = True
         address = f"{server.bucket()}/t"
         with pytest.raises(StopsAfterTheClaim):
-            opened(server, address, Killed(database, after_put=after_put)).put_if_absent("log/7", b"first")
-        store = opened(server, address, f"sqlite:///{database}")
+            open_bucket(server, address, Killed(database, after_put=after_put)).put_if_absent("log/7", b"first")
+        store = open_bucket(server, address, f"sqlite:///{database}")
         assert store.exists("log/7") is after_put
         with pytest.raises(FileExistsError):
             store.put_if_absent("log/7", b"second")
@@ -68,14 +68,14 @@ def test_a_put_that_fails_leaves_a_claim_that_decides(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path}/commits.db"
     with object_server() as server:
         address = f"{server.bucket()}/t"
-        store = opened(server, address, database)
+        store = open_bucket(server, address, database)
         server.fault = lambda request: "refuse" if request.kind == "PUT" else None
         with pytest.raises(StoreUnavailableError, match="log/7 is claimed in the commit coordinator") as caught:
             store.put_if_absent("log/7", b"first")
         assert caught.value.kind == "claimed"
         server.fault = lambda _: None
         with pytest.raises(FileExistsError):
-            opened(server, address, database).put_if_absent("log/7", b"second")
+            open_bucket(server, address, database).put_if_absent("log/7", b"second")
         assert store.read("log/7") == b"first"
 
 
@@ -120,8 +120,8 @@ def test_a_file_that_is_put_is_created_although_its_claim_cannot_be_finished(tmp
 
     with object_server() as server:
         address = f"{server.bucket()}/t"
-        opened(server, address, FinishesNothing(str(tmp_path / "c.db"))).put_if_absent("log/7", b"first")
-        store = opened(server, address, f"sqlite:///{tmp_path}/c.db")
+        open_bucket(server, address, FinishesNothing(str(tmp_path / "c.db"))).put_if_absent("log/7", b"first")
+        store = open_bucket(server, address, f"sqlite:///{tmp_path}/c.db")
         with pytest.raises(FileExistsError):
             store.put_if_absent("log/7", b"second")
         assert store.read("log/7") == b"first"
