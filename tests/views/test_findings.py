@@ -282,7 +282,7 @@ def test_a_version_that_cannot_be_read_is_not_called_readable() -> None:
 @pytest.mark.parametrize(
     ("reason", "remedy"),
     [
-        ("1 of its data files is missing from the store", "restore the missing file from a backup"),
+        ("1 of its data files is missing from the store", "restore what is missing from a backup"),
         ("the file f3 is of the format LANCE, which is not read", "read it with an engine that reads this format"),
         ("1 of its data files lies outside the table and the allowed roots", "add its folder to LAKEVIEW_ROOTS"),
     ],

@@ -15,7 +15,7 @@ from lakeview.views.units import format_age, format_bytes
 UNREADABLE = "version-unreadable"
 EMPTIED = "table-emptied"
 
-_RESTORE = "restore the missing file from a backup, or give the version up"
+_RESTORE = "restore what is missing from a backup, or give the version up"
 
 
 @dataclass(frozen=True, slots=True)
