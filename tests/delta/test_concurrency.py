@@ -552,6 +552,7 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.storage import LocalStorage
 import lakeview.storage.local_files as local_files
+import lakeview.storage.local_new_file as local_new_file
 
 table = lv.open_table(sys.argv[1])
 row = pl.DataFrame({"id": [3], "city": ["Rome"]})
@@ -571,17 +572,27 @@ elif sys.argv[2] == "with the commit half written":
 elif sys.argv[2] == "with the data file half written":
     def torn(full, data):
         with open(full, "wb") as file:
-            file.write(data[: len(data) // 2])
+            file.write(data.read(10))
             file.flush()
             os._exit(9)
     local_files.create_exclusively = torn
+    table.append(row)
+elif sys.argv[2] == "with a large data file before its name":
+    def refuse(*_):
+        os._exit(9)
+    local_new_file.IN_MEMORY = 0
+    os.replace = refuse
     table.append(row)
 """
 
 
 @pytest.mark.parametrize(
-    "when", ["before the commit", "with the commit half written", "with the data file half written"]
-)
+    "when",
+    [
+        "before the commit", "with the commit half written", "with the data file half written",
+        "with a large data file before its name",
+    ],
+)  # fmt: skip
 @pytest.mark.slow
 def test_a_process_that_dies_leaves_the_table_as_it_was(tmp_path: Path, when: str) -> None:
     before = created(tmp_path).snapshot().files
