@@ -13,6 +13,7 @@ from lakeview.views.pruning.plan import ReadCost
 from lakeview.views.schema.column_history import last_change
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.units import (
+    UNKNOWN,
     count_text,
     format_age,
     format_bytes,
@@ -78,6 +79,17 @@ def empty_line(version: int, what: str) -> str:
     if version < 0:
         return f"The table has no version yet, and no {what}."
     return f"{format_version(version)} holds no {what}."
+
+
+def data_line(
+    version: int, rows: str, columns: int, files: int, all_files: int, size: int | None, *, where: str = "all are in"
+) -> str:
+    """How many rows a version has, as `sums.rows_text` counts them, and `where` those are that are shown: in so many of
+    all files, of so many bytes."""
+    count = "an unknown number of rows" if rows == UNKNOWN else f"{rows} {'row' if rows == '1' else 'rows'}"
+    part = f"{files:,} of " if files < all_files else ""
+    cost = f"{part}{count_text(all_files, 'file')}, {'of unknown size' if size is None else format_bytes(size)}"
+    return f"{format_version(version)} has {count} in {count_text(columns, 'column')}; {where} {cost}"
 
 
 def unpartitioned_line(files: int) -> str:

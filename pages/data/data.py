@@ -6,7 +6,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import cache, downloads, errors, session
-from lakeview.app.components import card, nothing
+from lakeview.app.components import card, first_line, nothing
 from lakeview.app.data import changes, filters, panels, profile, sql
 from lakeview.app.query import budget, runner
 from lakeview.app.query.budget import Cost
@@ -14,6 +14,7 @@ from lakeview.app.widget_state import linked
 
 now = session.current()
 runner.start_ahead(now.address)
+answer_place = st.container()
 preview, profiled, query, changed = st.tabs(
     panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun"
 )
@@ -28,10 +29,16 @@ if preview.open:
             if request.is_sample
             else panels.first_reading(now, request, is_whole=gap is None)
         )
+        with answer_place:
+            first_line(panels.answer_line(now, request, reading))
         if panels.read_button(request, reading, allowed):
             first = panels.read_rows(now, request, reading, allowed, is_whole=gap is None)
             downloads.offer("rows", first.rows)
             panels.show_rows(now, first, request, reading, is_whole=gap is None)
+
+if not preview.open:
+    with answer_place:
+        first_line(panels.answer_line(now))
 
 if profiled.open:
     with profiled, errors.messages(here="data"), card("Profile", profile.NOTE, key="profile-card"):

@@ -109,6 +109,7 @@ def test_a_filter_lowers_the_price(good: Path) -> None:
     app = open_page("data", good, where="month = 2 AND delay > 30")
     assert app.button(key="read").label.startswith("Read rows: reads 1 file, ")
     assert "skipped: 2 by partition" in text(app)
+    assert "columns; those where month = 2 AND delay > 30 are in at most 1 of 3 files, " in text(app)
     app.button(key="read").click().run()
     rows = app.dataframe[0].value
     assert set(rows["month"]) == {2}

@@ -11,6 +11,7 @@ from lakeview import views
 from lakeview.inspection.schemas import SCHEMA_CHANGES
 from lakeview.model.findings import Finding, Severity
 from lakeview.views.first_lines import (
+    data_line,
     empty_line,
     engines_line,
     files_line,
@@ -23,6 +24,24 @@ from lakeview.views.first_lines import (
     versions_line,
 )
 from tests.views.story import Story
+
+
+@pytest.mark.parametrize(
+    ("rows", "files", "size", "line"),
+    [
+        pytest.param("336,776", 1, 355 << 10, "v7 has 336,776 rows in 21 columns; all are in 1 of 44 files, 355 KiB"),
+        pytest.param("1", 44, 10, "v7 has 1 row in 21 columns; all are in 44 files, 10 B"),
+        pytest.param(
+            "unknown",
+            0,
+            None,
+            "v7 has an unknown number of rows in 21 columns; all are in 0 of 44 files, of unknown size",
+        ),
+    ],
+    ids=["a part of the files", "all files", "no count"],
+)
+def test_the_data_says_how_many_rows_there_are_and_where(rows: str, files: int, size: int | None, line: str) -> None:
+    assert data_line(7, rows, 21, files, 44, size) == line
 
 
 def test_the_timeline_says_what_happened_when_and_by_whom() -> None:

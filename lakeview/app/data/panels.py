@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -49,6 +50,37 @@ class Reading:
         """`32 of 1,200 files drawn by a seed`."""
         larger = "" if self.most is None else f", none of more than {views.units.format_bytes(self.most)}"
         return f"{self.cost.files:,} of {views.units.count_text(self.cost.all_files, 'file')} drawn by a seed{larger}"
+
+
+def answer_line(now: OpenTable, request: Request | None = None, reading: Reading | None = None) -> str:
+    """How many rows and columns there are, and which rows are shown at what cost; "" of a version without files, and of
+    one that cannot be opened, which the page says below."""
+    with suppress(LakeviewError):
+        return _answer_line(now, request, reading)
+    return ""
+
+
+def _answer_line(now: OpenTable, request: Request | None, reading: Reading | None) -> str:
+    snapshot = now.snapshot if request is None else cache.snapshot(now.address, request.version)
+    if snapshot.num_files == 0:
+        return ""
+    rows = views.sums.rows_text(snapshot, exact=True)
+    width = len(snapshot.schema)
+    if request is None or reading is None:
+        files = snapshot.num_files
+        return views.first_lines.data_line(snapshot.version, rows, width, files, files, snapshot.size_bytes)
+    if request.is_sample:
+        where = f"{request.limit:,} are drawn from"
+    elif request.where is not None:
+        where = f"those where {request.where} are in at most"
+    elif snapshot.num_records is not None and snapshot.num_records <= request.limit:
+        where = "all are in"
+    else:
+        where = f"the first {request.limit:,} are in"
+    cost = reading.cost
+    return views.first_lines.data_line(
+        snapshot.version, rows, width, cost.files, cost.all_files, cost.size, where=where
+    )
 
 
 def gap(now: OpenTable, version: int) -> str | None:
