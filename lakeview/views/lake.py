@@ -129,6 +129,21 @@ def lake_columns(entry: LakeEntry, tree: pl.DataFrame) -> pl.DataFrame:
     return leaves.select(LAKE_COLUMNS.names()).cast(LAKE_COLUMNS)
 
 
+def with_one_decimal(columns: pl.DataFrame) -> pl.DataFrame:
+    """LAKE_COLUMNS whose shares one decimal of a percent shows: one that would be 0 or 100, and is neither, is marked
+    as less than 0.1 or more than 99.9, so that a null in a million rows gives all other shares no more decimals."""
+    share, mark = pl.col("null_share"), pl.col("null_share_mark")
+    is_small = share.is_between(0, 0.0005, closed="none")
+    is_large = share.is_between(0.9995, 1, closed="none")
+    some = is_small & mark.ne_missing(pl.lit("\N{GREATER-THAN OR EQUAL TO}"))
+    most = is_large & mark.ne_missing(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
+    return columns.with_columns(
+        null_share=pl.when(some).then(0.001).when(most).then(0.999).when(is_small | is_large).then(share.round(0))
+        .otherwise(share),
+        null_share_mark=pl.when(some).then(pl.lit("<")).when(most).then(pl.lit(">")).otherwise(mark),
+    )  # fmt: skip
+
+
 def matching_columns(columns: pl.DataFrame, text: str, nulls_above: float | None) -> pl.DataFrame:
     """LAKE_COLUMNS whose name or type contains a text, in any case, and that have more nulls than a share; most nulls
     first, unknown shares last."""

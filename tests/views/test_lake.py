@@ -39,6 +39,15 @@ ENTRIES = [
 ]
 
 
+def test_shares_of_the_lake_have_one_decimal() -> None:
+    marks = ["", "", "≥", "≤", "", "≤", "", "≤", None]
+    shares = [0.0, 0.0001, 0.0001, 0.0001, 0.9999, 0.9999, 1.0, 0.838, None]
+    columns = pl.DataFrame({"null_share": shares, "null_share_mark": marks})
+    rows = views.lake.with_one_decimal(columns)
+    assert rows["null_share"].to_list() == [0.0, 0.001, 0.0, 0.001, 0.999, 1.0, 1.0, 0.838, None]
+    assert rows["null_share_mark"].to_list() == ["", "<", "≥", "<", ">", "≤", "", "≤", None]
+
+
 def test_what_needs_attention_comes_first() -> None:
     ranked = views.lake.lake(ENTRIES)
     assert ranked.schema == views.lake.LAKE

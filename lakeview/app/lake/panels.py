@@ -103,6 +103,10 @@ def _draw(entries: pl.DataFrame, answer: DeltaGenerator) -> None:
     _one(matches)
 
 
+_MOMENT = r"( ago), \d{4}-\d\d-\d\d \d\d:\d\d UTC"
+"""A finding's moment behind its age, with which a row would be longer than a table is wide."""
+
+
 def _open_table(key: str) -> None:
     pick_link(key, "overview", lambda mark: session.link_to(mark["address"]))
 
@@ -127,7 +131,7 @@ def _table(entries: pl.DataFrame) -> None:
         # why a table cannot be read: what to do about it is beside it, where the table is chosen
         remark=pl.when(pl.col("state") == views.lake.LakeState.UNREADABLE.value)
         .then("verdict")
-        .otherwise(pl.coalesce("finding", "verdict") + made_of),
+        .otherwise(pl.coalesce(pl.col("finding").str.replace(_MOMENT, "$1"), "verdict") + made_of),
         records=pl.Series([views.lake.rows_text(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         bytes=pl.Series([None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String),
         retained=pl.Series([_retained(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
@@ -216,7 +220,7 @@ def _draw_columns(every: pl.DataFrame, answer: DeltaGenerator) -> None:
     if matches.is_empty():
         nothing("No column passes this search.", "Search for less of a name, or a smaller share of nulls.")
         return
-    rows = matches.head(MAX_ROWS)
+    rows = views.lake.with_one_decimal(matches.head(MAX_ROWS))
     frame(
         rows,
         {
