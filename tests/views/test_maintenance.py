@@ -122,6 +122,20 @@ def test_the_log_is_weighed(log_files: pl.DataFrame, claim: str, evidence: str) 
     assert evidence_found.partition(";")[0] == evidence
 
 
+@pytest.mark.parametrize(
+    ("live", "evidence"),
+    [
+        pytest.param(5 * MIB, "2 files, 16 times the live data", id="more than the data"),
+        pytest.param(160 * MIB, "2 files, 50.0 % of the live data", id="less"),
+        pytest.param(0, "2 files", id="no data"),
+    ],
+)
+def test_the_log_is_compared_with_the_data(live: int, evidence: str) -> None:
+    files = pl.DataFrame([{"path": "f", "size": live}], schema=FILES)
+    weighed = {f.claim: f.evidence for f in log_findings(snapshot_of(files=files), log(2, None, 40 * MIB))}
+    assert weighed["The log takes 80.0 MiB"].partition(";")[0] == evidence
+
+
 def test_tombstones_and_delete_files_that_pile_up_are_counted() -> None:
     tombstones = pl.DataFrame({"path": [f"f{i}" for i in range(10_001)]}).with_columns(
         *(pl.lit(None, dtype).alias(name) for name, dtype in TOMBSTONES.items() if name != "path")

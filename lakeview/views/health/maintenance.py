@@ -120,8 +120,10 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
 def _log_size(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     size, live = int(log["size"].sum()), snapshot.size_bytes
     is_large = live is not None and size >= LOG_BYTES and size >= LOG_SHARE * live
-    share = f", {format_percent(size / live)} of the live bytes" if live else ""
-    evidence = f"{count_text(log.height, 'file')}{share}"
+    evidence = count_text(log.height, "file")
+    if live:
+        much = f"{size / live:,.0f} times" if size >= 2 * live else f"{format_percent(size / live)} of"
+        evidence += f", {much} the live data"
     severity = Severity.ATTENTION if is_large else Severity.PASS
     return [finding("log-size", severity, f"The log takes {format_bytes(size)}", evidence)]
 
