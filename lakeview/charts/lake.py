@@ -34,7 +34,7 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     top = readable.sort("bytes", descending=True).head(_MOST_BARS)
     if top.is_empty():
         return []
-    unit, title = byte_unit(peak(top["bytes"]), "Live bytes")
+    unit, title = byte_unit(peak(top["bytes"]), "Live bytes", least=1)
     colours = {LakeState.BROKEN: p.red, LakeState.ATTENTION: p.orange, LakeState.FINE: p.blue}
     states = [LakeState(state) for state in top["state"]]
     rows = pl.DataFrame(

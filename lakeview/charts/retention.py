@@ -25,7 +25,7 @@ def retention_curves(
     """Bytes in blue and versions in orange, to stand side by side; a dot at the retention chosen. `longest`: where the
     axis ends, in days; `lists_all_files`: of a Retention."""
     p = palette(dark)
-    unit, title = byte_unit(peak(curve["bytes"]), "Bytes freed")
+    unit, title = byte_unit(peak(curve["bytes"]), "Bytes freed", least=1)
     current = curve.filter(pl.col("days") <= days).tail(1).with_columns(days=pl.lit(days))
     steps, at = (_with_texts(part, lists_all_files) for part in (_steps(curve, longest), current))
     return [
@@ -111,7 +111,7 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False) -> AnyChart:
     p = palette(dark)
     top = cost.head(_MOST_BARS)
     rest = cost.slice(_MOST_BARS)
-    unit, title = byte_unit(peak(top["bytes"]), "Bytes only old versions need")
+    unit, title = byte_unit(peak(top["bytes"]), "Bytes only old versions need", least=1)
     rows = pl.DataFrame(
         {
             "version": top["version"].cast(pl.String),

@@ -189,9 +189,10 @@ def span_unit(days: float | None) -> tuple[float, str]:
     return 1 / 86_400, "seconds"
 
 
-def byte_unit(largest: float | None, what: str) -> tuple[float, str]:
-    """What to divide bytes by, and the panel's title: `Live bytes, GiB`."""
-    name, bytes_ = units.byte_unit((largest or 0) / 2)  # the axis reaches 2 at least
+def byte_unit(largest: float | None, what: str, *, least: int = 2) -> tuple[float, str]:
+    """What to divide bytes by, and the panel's title: `Live bytes, GiB`. The axis reaches `least` at least: 1 where the
+    largest is written beside its mark too, in the unit of `format_bytes`."""
+    name, bytes_ = units.byte_unit((largest or 0) / least)
     return float(bytes_), f"{what}, {name}"
 
 

@@ -63,6 +63,16 @@ def test_bytes_and_files_that_the_log_does_not_list_are_unknown_and_not_none(
     assert {(row["figure"], row.get("files", texts[1])) for row in rows_of(freed)} == {texts}
 
 
+def test_the_axis_has_the_unit_of_the_figure_at_its_dot() -> None:
+    size = int(1.87 * (1 << 20))
+    curve = pl.DataFrame([(0.0, size, 1, 1)], schema=views.retention.simulation.CURVE.names(), orient="row").cast(
+        views.retention.simulation.CURVE
+    )
+    freed, _ = charts.retention.retention_curves(curve, 7.0, longest=60.0)
+    assert freed.to_dict()["title"] == "Bytes freed, MiB, by days retained"
+    assert {row["figure"] for row in rows_of(freed)} == {"1.87 MiB"}
+
+
 def test_commits_beyond_the_dearest_are_told_together() -> None:
     past = Story()
     for number in range(20):
