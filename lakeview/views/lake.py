@@ -129,6 +129,17 @@ def lake_columns(entry: LakeEntry, tree: pl.DataFrame) -> pl.DataFrame:
     return leaves.select(LAKE_COLUMNS.names()).cast(LAKE_COLUMNS)
 
 
+def columns_line(matches: pl.DataFrame, nulls_above: float | None = None) -> str:
+    """How many LAKE_COLUMNS match, of how many tables: `4 columns of 2 tables have nulls above 10 %`, and of how many
+    of them that is not certain."""
+    line = f"{count_text(matches.height, 'column')} of {count_text(matches['table'].n_unique(), 'table')}"
+    if nulls_above is None or matches.is_empty():
+        return line
+    bounds = matches.filter(pl.col("null_share_mark") == "\N{LESS-THAN OR EQUAL TO}").height
+    uncertain = f"; of {bounds:,} only an upper bound is known" if bounds else ""
+    return f"{line} {'has' if matches.height == 1 else 'have'} nulls above {nulls_above * 100:g} %{uncertain}"
+
+
 def with_one_decimal(columns: pl.DataFrame) -> pl.DataFrame:
     """LAKE_COLUMNS whose shares one decimal of a percent shows: one that would be 0 or 100, and is neither, is marked
     as less than 0.1 or more than 99.9, so that a null in a million rows gives all other shares no more decimals."""

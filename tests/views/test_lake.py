@@ -48,6 +48,16 @@ def test_shares_of_the_lake_have_one_decimal() -> None:
     assert rows["null_share_mark"].to_list() == ["", "<", "≥", "<", ">", "≤", "", "≤", None]
 
 
+def test_the_columns_of_a_lake_in_one_sentence() -> None:
+    columns = pl.DataFrame({"table": ["a", "a", "b"], "null_share_mark": ["", "≥", "≤"]})
+    line = views.lake.columns_line
+    assert line(columns) == "3 columns of 2 tables"
+    bound = "; of 1 only an upper bound is known"
+    assert line(columns, 0.125) == f"3 columns of 2 tables have nulls above 12.5 %{bound}"
+    assert line(columns.head(1), 0.1) == "1 column of 1 table has nulls above 10 %"
+    assert line(columns.clear(), 0.1) == "0 columns of 0 tables"
+
+
 def test_what_needs_attention_comes_first() -> None:
     ranked = views.lake.lake(ENTRIES)
     assert ranked.schema == views.lake.LAKE

@@ -212,10 +212,10 @@ def _draw_columns(every: pl.DataFrame, answer: DeltaGenerator) -> None:
         nulls = st.number_input(
             "Nulls above, %", 0.0, 100.0, step=5.0, key=linked("nulls-above", 0.0, read=float), width=150
         )
-    matches = views.lake.matching_columns(every, name or "", nulls / 100 if nulls else None)
-    tables = views.units.count_text(matches["table"].n_unique(), "table")
+    above = nulls / 100 if nulls else None
+    matches = views.lake.matching_columns(every, name or "", above)
     with answer:
-        first_line(f"{views.units.count_text(matches.height, 'column')} of {tables}")
+        first_line(views.lake.columns_line(matches, above))
     st.markdown(f":small[:gray[{_COLUMN_NOTE}; tick a row to open the table]]")
     if matches.is_empty():
         nothing("No column passes this search.", "Search for less of a name, or a smaller share of nulls.")
