@@ -126,7 +126,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             # they go if the commit is not made, and stay if no reply says whether it was
             transaction.files.paths += paths_of(adds)
             if created is None:
-                _check_definition(table, file_messages)
+                self._check_definition(table, file_messages)
             if self.options.app_id is not None and self.options.app_version is not None:
                 transaction.set_transaction(self.options.app_id, self.options.app_version, once=True)
             if self.rows_schema is not None:
@@ -169,6 +169,26 @@ class LakeviewWriter(DataSourceArrowWriter):
             return DeltaTable(storage)
         return None
 
+    def _check_definition(self, table: DeltaTable, messages: Sequence[FilesWritten]) -> None:
+        """CommitConflictError where files were written for another definition of the table than it has now."""
+        if all(message.definition == definition(table) for message in messages) or self._fits(table):
+            return
+        raise CommitConflictError(
+            f"the columns, properties or features of {table.address} changed while the rows were written",
+            fix="write again: the rows are then checked against the table as it is now",
+            place=table.address,
+            kind="metadata-changed",
+        )
+
+    def _fits(self, table: DeltaTable) -> bool:
+        """Whether another writer created the table meanwhile, and files of it are written as ours were."""
+        if self.definition:
+            return False
+        options = replace(self.options, merge_schema=False, overwrite_schema=False)
+        there = context_of(table, options, self.context.schema, overwrite=self.overwrite)
+        ours = self.context
+        return replace(there, write_id=ours.write_id, rows_per_file=ours.rows_per_file) == ours
+
     def _described(self, adds: Sequence[AddFile], rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """operationParameters and operationMetrics, in the words the operation is known by."""
         size = sum(add.size for add in adds)
@@ -188,16 +208,6 @@ class LakeviewWriter(DataSourceArrowWriter):
         if self.options.replace_where is not None:
             parameters["predicate"] = self.options.replace_where
         return parameters, {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": size}
-
-
-def _check_definition(table: DeltaTable, messages: Sequence[FilesWritten]) -> None:
-    if any(message.definition != definition(table) for message in messages):
-        raise CommitConflictError(
-            f"the columns, properties or features of {table.address} changed while the rows were written",
-            fix="write again: the rows are then checked against the table as it is now",
-            place=table.address,
-            kind="metadata-changed",
-        )
 
 
 def _open(options: WriteOptions) -> DeltaTable:

@@ -499,9 +499,10 @@ def test_rows_that_were_checked_against_other_rules_are_not_committed(spark: Spa
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
     options = WriteOptions.parse({"path": str(address)}, overwrite=False)
+    schema = lv.Schema.from_arrow(frame.toArrow().schema)
     changes: list[Callable[[], object]] = [
-        lambda: create_log(open_storage(str(address)), lv.Schema.from_arrow(frame.toArrow().schema)),
-        lambda: DeltaTable(open_storage(str(address))).add_constraint("few", "id < 3"),
+        lambda: create_log(open_storage(str(address)), schema, properties={"delta.constraints.few": "id < 9"}),
+        lambda: DeltaTable(open_storage(str(address))).add_constraint("fewer", "id < 3"),
     ]
     for change in changes:
         writer = LakeviewWriter(options, frame.schema, overwrite=False)
@@ -511,6 +512,18 @@ def test_rows_that_were_checked_against_other_rules_are_not_committed(spark: Spa
             writer.commit([message])
         writer.abort([message])
         assert data_files(address) == []
+
+
+def test_a_table_that_another_writer_created_alike_meanwhile_gets_the_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """The writer called without Spark: of two first writes that begin at once both are there."""
+    address = tmp_path / "numbers"
+    frame = numbers(spark, 0, 5, tasks=1)
+    options = WriteOptions.parse({"path": str(address)}, overwrite=False)
+    writers = [LakeviewWriter(options, frame.schema, overwrite=False) for _ in range(2)]
+    messages = [writer.write(iter(frame.toArrow().to_batches())) for writer in writers]
+    for writer, message in zip(writers, messages, strict=True):
+        writer.commit([message])
+    assert sorted(ids(address)) == sorted([*range(6), *range(6)])
 
 
 def test_files_of_a_commit_that_may_be_there_stay(
