@@ -149,7 +149,7 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
     "a dangling current schema": (document(current_schema_id=5), "current-schema-id is 5"),
     "no specs": (document(partition_specs=ABSENT), "it has no partition-specs"),
     "a dangling default spec": (document(default_spec_id=3), "default-spec-id is 3"),
-    "a current snapshot that is not there": (document(current_snapshot_id=5), "current-snapshot-id is 5"),
+    "a current snapshot that is not there": (document(current_snapshot_id=5), "is 5, but no snapshot"),
     "a snapshot id beyond 64 bits": (document(snapshots=[snapshot(2**63)]), "9223372036854775807"),
     "a snapshot id that is no whole number": (document(current_snapshot_id=1.5), "Expected `int"),
     "an id twice": (schema_of(*TWICE), "the field id 1 occurs twice"),

@@ -23,7 +23,6 @@ from lakeview.iceberg.metadata.snapshots import (
 from lakeview.iceberg.metadata.type_changes import unreadable_bounds
 from lakeview.iceberg.metadata.types import parse_schema
 from lakeview.model.errors import LakeviewError, UnsupportedTableError
-from lakeview.model.printable import count_text
 from lakeview.model.schema import Schema
 
 NEWEST_VERSION = 3
@@ -174,9 +173,7 @@ def _current_snapshot(document: _Recorded, snapshots: Mapping[int, SnapshotEntry
         main = (document.refs or {}).get("main")
         current = NO_SNAPSHOT if main is None else main.snapshot_id
     if current != NO_SNAPSHOT and current not in snapshots:  # never an empty table: rows would vanish without a word
-        raise invalid(
-            path, f"current-snapshot-id is {current}, which is not among its {count_text(len(snapshots), 'snapshot')}"
-        )
+        raise invalid(path, f"current-snapshot-id is {current}, but no snapshot in its list has this id")
     return current
 
 
