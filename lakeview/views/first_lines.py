@@ -82,14 +82,32 @@ def empty_line(version: int, what: str) -> str:
 
 
 def data_line(
-    version: int, rows: str, columns: int, files: int, all_files: int, size: int | None, *, where: str = "all are in"
+    version: int,
+    rows: str,
+    columns: int,
+    files: int,
+    all_files: int,
+    size: int | None,
+    *,
+    condition: str | None = None,
+    sample: int | None = None,
+    first: int | None = None,
 ) -> str:
-    """How many rows a version has, as `sums.rows_text` counts them, and `where` those are that are shown: in so many of
-    all files, of so many bytes."""
+    """How many rows a version has, as `sums.rows_text` counts them, and where those are that are shown: in so many of
+    all files, of so many bytes. Shown are those that satisfy a condition, a sample of at most so many, or the first."""
     count = "an unknown number of rows" if rows == UNKNOWN else f"{rows} {'row' if rows == '1' else 'rows'}"
+    line = f"{format_version(version)} has {count} in {count_text(columns, 'column')}"
+    if condition is not None and not files:
+        return f"{line}; no file can hold those where {condition}"
+    if sample is not None:
+        where = f"at most {sample:,}{'' if condition is None else f' of those where {condition}'} are drawn from"
+    elif condition is not None:
+        where = f"those where {condition} are in at most"
+    else:
+        where = "all are in" if first is None else f"the first {first:,} are in"
     part = f"{files:,} of " if files < all_files else ""
     cost = f"{part}{count_text(all_files, 'file')}, {'of unknown size' if size is None else format_bytes(size)}"
-    return f"{format_version(version)} has {count} in {count_text(columns, 'column')}; {where} {cost}"
+    return f"{line}; {where} {cost}"
 
 
 def unpartitioned_line(files: int) -> str:

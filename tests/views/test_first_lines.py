@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import polars as pl
 import pytest
@@ -42,6 +43,30 @@ from tests.views.story import Story
 )
 def test_the_data_says_how_many_rows_there_are_and_where(rows: str, files: int, size: int | None, line: str) -> None:
     assert data_line(7, rows, 21, files, 44, size) == line
+
+
+@pytest.mark.parametrize(
+    ("files", "shown", "end"),
+    [
+        pytest.param(1, {"first": 100}, "the first 100 are in 1 of 3 files, 10 B", id="the first"),
+        pytest.param(
+            2,
+            {"condition": "a > 1", "first": 100},
+            "those where a > 1 are in at most 2 of 3 files, 10 B",
+            id="a condition",
+        ),
+        pytest.param(0, {"condition": "a > 1"}, "no file can hold those where a > 1", id="a condition of no file"),
+        pytest.param(3, {"sample": 100}, "at most 100 are drawn from 3 files, 10 B", id="a sample of few rows"),
+        pytest.param(
+            2,
+            {"sample": 100, "condition": "a > 1"},
+            "at most 100 of those where a > 1 are drawn from 2 of 3 files, 10 B",
+            id="a sample of a condition",
+        ),
+    ],
+)
+def test_the_data_says_which_rows_are_shown(files: int, shown: dict[str, Any], end: str) -> None:
+    assert data_line(7, "16", 2, files, 3, 10, **shown) == f"v7 has 16 rows in 2 columns; {end}"
 
 
 def test_the_timeline_says_what_happened_when_and_by_whom() -> None:

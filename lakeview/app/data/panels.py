@@ -69,17 +69,18 @@ def _answer_line(now: OpenTable, request: Request | None, reading: Reading | Non
     if request is None or reading is None:
         files = snapshot.num_files
         return views.first_lines.data_line(snapshot.version, rows, width, files, files, snapshot.size_bytes)
-    if request.is_sample:
-        where = f"{request.limit:,} are drawn from"
-    elif request.where is not None:
-        where = f"those where {request.where} are in at most"
-    elif snapshot.num_records is not None and snapshot.num_records <= request.limit:
-        where = "all are in"
-    else:
-        where = f"the first {request.limit:,} are in"
     cost = reading.cost
+    is_all = snapshot.num_records is not None and snapshot.num_records <= request.limit
     return views.first_lines.data_line(
-        snapshot.version, rows, width, cost.files, cost.all_files, cost.size, where=where
+        snapshot.version,
+        rows,
+        width,
+        cost.files,
+        cost.all_files,
+        cost.size,
+        condition=request.where,
+        sample=request.limit if request.is_sample else None,
+        first=None if is_all else request.limit,
     )
 
 
