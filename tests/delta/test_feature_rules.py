@@ -314,3 +314,12 @@ def test_a_feature_that_is_taken_into_use_meanwhile_stays(tmp_path: Path) -> Non
     DeltaTable(table.storage).set_properties({"delta.enableDeletionVectors": "true"})
     with pytest.raises(CommitConflictError, match="it changed the table's metadata"):
         txn.commit()
+
+
+def test_a_feature_that_a_legacy_version_implied_is_not_taken_into_use_once_dropped(history: DeltaHistory) -> None:
+    table = open_table_with(history, protocol(1, 4))
+    txn = table.transaction("SET TBLPROPERTIES")
+    txn.set_properties({"delta.enableChangeDataFeed": "true"})
+    DeltaTable(table.storage).drop_feature("changeDataFeed")
+    with pytest.raises(CommitConflictError, match="it dropped the feature changeDataFeed"):
+        txn.commit()

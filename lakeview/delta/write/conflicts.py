@@ -16,7 +16,7 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
 from lakeview.delta.write.row_ids import DOMAIN
-from lakeview.delta.write.rules import supported_features
+from lakeview.delta.write.rules import active_features, supported_features
 from lakeview.model.data_types import Field
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.schema import Schema
@@ -169,8 +169,9 @@ def _check_definition(winner: Winner, ours: Intent, base: Metadata, protocol: Pr
     if winner.changes_protocol() and ours.changes_protocol:
         raise winner.conflict("both change the protocol", "protocol-changed")
     for _, later in only("protocol", [winner.commit]):
-        dropped = set(protocol.writer_features or ()) - supported_features(later)
-        if dropped:  # what ours has written may need it
+        # what ours has written may need what the protocol names, and its metadata what an older one implies
+        dropped = active_features(base) | set(protocol.writer_features or ())
+        if dropped := dropped - supported_features(later):
             raise winner.conflict(f"it dropped the feature {min(dropped)}", "protocol-changed")
     metadata = winner.metadata()
     strict = ours.changes_metadata or ours.reads_metadata
