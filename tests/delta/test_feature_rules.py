@@ -14,6 +14,7 @@ import lakeview as lv
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.type_widening import widens_in_iceberg
 from lakeview.delta.features import READER_FEATURES
+from lakeview.delta.log.actions import Protocol
 from lakeview.delta.table import DeltaTable
 from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.errors import (
@@ -323,3 +324,15 @@ def test_a_feature_that_a_legacy_version_implied_is_not_taken_into_use_once_drop
     DeltaTable(table.storage).drop_feature("changeDataFeed")
     with pytest.raises(CommitConflictError, match="it dropped the feature changeDataFeed"):
         txn.commit()
+
+
+def test_features_are_dropped_from_what_the_transaction_leaves(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int32())]))
+    table.upgrade_protocol(["vacuumProtocolCheck", "deletionVectors", "changeDataFeed"])
+    with table.transaction("DROP FEATURE") as txn:
+        txn.drop_feature("vacuumProtocolCheck")
+        txn.drop_feature("deletionVectors")
+        txn.set_properties({"delta.enableChangeDataFeed": "true"})
+        with pytest.raises(InvalidRequestError, match="uses changeDataFeed"):
+            txn.drop_feature("changeDataFeed")
+    assert table.state().protocol == Protocol(1, 7, None, ["appendOnly", "changeDataFeed", "invariants"])

@@ -12,6 +12,7 @@ from lakeview.delta.log.commits import only
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
+from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.rules import active_features, supported_features, with_required
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 
@@ -35,15 +36,18 @@ _COPY = (
 )
 
 
-def protocol_without(feature: str, state: Replay, log: TableLog, state_of: Callable[[int], Replay]) -> Protocol:
-    """The lowest protocol with the features of a state but one, which is in use nowhere: not in the state, and of
-    those that readers need in no version from that on which took it into the protocol.
+def protocol_without(
+    feature: str, definition: Definition, state: Replay, log: TableLog, state_of: Callable[[int], Replay]
+) -> Protocol:
+    """The lowest protocol with the features of a definition but one, which is in use nowhere: not in the definition,
+    nor in the state that it changes, and of those that readers need in no version from that on which took it into the
+    protocol.
 
-    InvalidRequestError for one that the protocol does not have, or that the state uses; UnsupportedTableError (kind
-    drop-feature) for one that is not removed here, that others need, or whose use cannot be ruled out.
+    InvalidRequestError for one that the protocol does not have, or that is in use; UnsupportedTableError (kind
+    drop-feature) for one that is not removed here, that others need, or whose earlier use cannot be ruled out.
     """
     address = log.storage.root
-    features = supported_features(state.protocol)
+    features = supported_features(definition.protocol)
     if feature not in features:
         raise InvalidRequestError(
             f"the protocol of {address} has no feature {feature}", fix=f"choose from {', '.join(sorted(features))}",
@@ -55,7 +59,7 @@ def protocol_without(feature: str, state: Replay, log: TableLog, state_of: Calla
     for other in sorted(rest):
         if feature in with_required(frozenset({other})):
             raise _refusal(feature, address, f"{other} needs it")
-    if _is_used(feature, state.metadata):
+    if _is_used(feature, state.metadata) or _is_used(feature, definition.metadata):
         raise InvalidRequestError(
             f"{address} uses {feature}: its properties, its columns or their metadata say so",
             fix="unset the property, or drop the constraints or columns first",
@@ -64,7 +68,7 @@ def protocol_without(feature: str, state: Replay, log: TableLog, state_of: Calla
         )
     if feature in OF_READERS:
         _check_history(feature, state.version, log, state_of)
-    return _lowest(state.protocol, rest)
+    return _lowest(definition.protocol, rest)
 
 
 def _is_used(feature: str, metadata: Metadata) -> bool:

@@ -105,7 +105,8 @@ class PropertyChanges(PendingCommit):
 
     def drop_feature(self, feature: str) -> None:
         """Take a table feature out of the protocol that is in use nowhere. Errors as `protocol_without`."""
-        self.definition.protocol = protocol_without(feature, self._base, self._table.log, self._table.state)
+        log, state_of = self._table.log, self._table.state
+        self.definition.protocol = protocol_without(feature, self.definition, self._base, log, state_of)
         self._reads_metadata = self._touched = True
 
     # -- inside
