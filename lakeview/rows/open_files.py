@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lakeview.rows.arrays import values_to_arrow
 
@@ -136,6 +138,14 @@ class OpenFiles(Generic[Values, Result]):
     def _is_full(self, file: OpenFile[Result]) -> bool:
         target = self._target_bytes
         return file.rows >= self._rows_per_file or (target is not None and file.size >= _FULL * target)
+
+
+def drop_encoder(encoder: pq.ParquetWriter | None) -> None:
+    """End the encoder of a file that is closed and will not be whole. One whose store failed has no footer, and would
+    print that as an error when it is collected."""
+    if encoder is not None:
+        with suppress(OSError, RuntimeError):
+            encoder.close()
 
 
 def split_rows(rows: pa.Table, keys: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pa.Table]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -220,3 +222,37 @@ def test_rows_that_end_in_an_error_leave_nothing_of_a_file_that_was_begun(
         table.append(pa.RecordBatchReader.from_batches(rows(0).select("id").to_arrow().schema, batches()))
     assert [file.suffix for file in begun] == [".tmp"]
     assert files_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("is_delta", [True, False], ids=["delta", "iceberg"])
+def test_a_disk_that_is_full_in_the_middle_of_a_file_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delta: bool
+) -> None:
+    if is_delta:
+        lv.create_table(str(tmp_path), SCHEMA)
+    else:
+        IcebergHistory(tmp_path, FIELDS, location=str(tmp_path))
+    table: Any = lv.open_table(str(tmp_path))
+    before = files_below(tmp_path)
+    monkeypatch.setattr(local_new_file, "IN_MEMORY", 0)
+    monkeypatch.setattr(open_files, "_GROUP_ROWS", 1)
+    write = local_new_file.NewLocalFile.write
+    reports: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", reports.append)
+    for size in range(0, 4_000, 50):
+
+        def fail_once_begun(file: local_new_file.NewLocalFile, data: Any, size: int = size) -> int:
+            if not file.closed and file.tell() > size:
+                raise StoreUnavailableError("no space left")
+            return write(file, data)
+
+        monkeypatch.setattr(local_new_file.NewLocalFile, "write", fail_once_begun)
+        try:
+            table.append(rows(0).select("id").to_arrow())
+        except StoreUnavailableError:
+            assert files_below(tmp_path) == before
+            continue
+        break
+    gc.collect()
+    assert size > 100
+    assert reports == []

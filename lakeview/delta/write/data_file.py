@@ -19,7 +19,7 @@ from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.stored_columns import stored_table
 from lakeview.model.clock import Clock
 from lakeview.model.snapshot import milliseconds
-from lakeview.rows.open_files import repeating_columns
+from lakeview.rows.open_files import drop_encoder, repeating_columns
 from lakeview.storage import Storage
 
 
@@ -100,6 +100,7 @@ class DataFile:
     def discard(self) -> None:
         """Leave nothing of a file that will not be whole."""
         self._file.close()
+        drop_encoder(self._writer)
 
 
 _LONGEST_NAME = 255

@@ -20,7 +20,7 @@ from lakeview.iceberg.write.partition_tuples import Tuple
 from lakeview.iceberg.write.stored_schema import leaf_ids
 from lakeview.model.data_types import DataType
 from lakeview.model.schema import polars_type
-from lakeview.rows.open_files import repeating_columns
+from lakeview.rows.open_files import drop_encoder, repeating_columns
 from lakeview.storage import Storage
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
@@ -113,6 +113,7 @@ class DataFile:
     def discard(self) -> None:
         """Leave nothing of a file that will not be whole."""
         self._file.close()
+        drop_encoder(self._writer)
 
     def _folders(self) -> list[str]:
         """Folders named by the tuple, for people alone: the manifest holds the values."""
