@@ -48,6 +48,21 @@ def test_rules_stand_beside_their_columns_and_constraints_below(ruled: Path) -> 
     assert "2 constraints · a write that violates one is refused" in text(app)
 
 
+@pytest.mark.parametrize(("page", "parameters"), [("schema", {"tab": "Since when"}), ("schema", {}), ("overview", {})])
+def test_a_column_with_a_dot_has_one_name_everywhere(tmp_path: Path, page: str, parameters: dict[str, str]) -> None:
+    log = LogWriter(tmp_path / "dotted")
+    fields = (FIELDS[0], {"name": "a.b", "type": "long", "nullable": True, "metadata": {}})
+    log.commit("CREATE TABLE", {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, log.metadata(fields))
+    app = open_page(page, log.root, **parameters)
+    assert not app.exception
+    names = [
+        name
+        for rows in (element.value for element in app.dataframe)
+        for name in (rows["name"] if "name" in rows else rows.get("column", []))
+    ]
+    assert set(names) == {"month", "`a.b`"}
+
+
 def test_a_table_without_rules_has_no_place_for_them(good: Path) -> None:
     app = open_page("schema", good)
     assert not app.exception

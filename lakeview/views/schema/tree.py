@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
+from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.schema.columns import SCHEMA_TREE
 from lakeview.views.units import count_text, format_percent
 
 COLUMN_TREE = pl.Schema({**SCHEMA_TREE, "label": pl.String(), "rules": pl.String(), "distinct": pl.Int64()})
-"""SCHEMA_TREE with `label`, the name indented by its depth; the column's rules in words and an estimate of its distinct
-values, both null where there is none."""
+"""SCHEMA_TREE with `label`, the name indented by its depth and back-quoted where it holds a dot, as in paths; the
+column's rules in words and an estimate of its distinct values, both null where there is none."""
 
 COLUMN_GLANCE = pl.Schema(
     {
@@ -23,8 +24,9 @@ COLUMN_GLANCE = pl.Schema(
         "since": pl.Int64(),
     }
 )
-"""One row a top-level column. `statistics`: whether its files have min and max (`min/max`, `some files`, `none`, or
-`not read`); `absent_share` as in SCHEMA_TREE; `since`: the version that added it, null if that is not known."""
+"""One row a top-level column, named by its path. `statistics`: whether its files have min and max (`min/max`, `some
+files`, `none`, or `not read`); `absent_share` as in SCHEMA_TREE; `since`: the version that added it, null if that is
+not known."""
 
 FILTER_COLUMNS = pl.Schema({"column": pl.String(), "type": pl.String(), "part": pl.String()})
 """One row a top-level column: its type, and `partition` if files are partitioned by it."""
@@ -34,10 +36,11 @@ _INDENT = "\N{NO-BREAK SPACE}" * 4
 
 def column_tree(tree: pl.DataFrame, rules: pl.DataFrame, distinct: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_TREE from SCHEMA_TREE, COLUMN_RULES and DISTINCT (both may lack columns)."""
+    names = pl.Series([leaf_name((name,)) for name in tree["name"]], dtype=pl.String)
     return (
         tree.join(rules, on="path", how="left", maintain_order="left")
         .join(distinct.select("path", distinct="ndv"), on="path", how="left", maintain_order="left")
-        .with_columns(label=pl.lit(_INDENT).repeat_by("depth").list.join("") + pl.col("name"))
+        .with_columns(label=pl.lit(_INDENT).repeat_by("depth").list.join("") + names)
         .select(COLUMN_TREE.names())
         .cast(COLUMN_TREE)
     )
@@ -83,7 +86,7 @@ def column_glance(tree: pl.DataFrame, lifetimes: pl.DataFrame, *, is_read: bool 
     return (
         tree.filter(pl.col("depth") == 0)
         .join(live, left_on="path", right_on="column", how="left", maintain_order="left")
-        .with_columns(column="name", statistics=covered)
+        .with_columns(column="path", statistics=covered)
         .select(COLUMN_GLANCE.names())
         .cast(COLUMN_GLANCE)
     )
