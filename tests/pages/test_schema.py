@@ -141,6 +141,12 @@ def test_every_change_is_blamed_on_its_commit_and_writer(good: Path) -> None:
     assert any("Compare with v3" in link.label for link in app.page_link)
 
 
+def test_operations_of_all_changes_are_whole_on_a_narrow_page(good: Path) -> None:
+    pixels = column_widths(open_page("schema", good, tab="Since when").dataframe[1])
+    assert pixels["operation"] >= widths.heading_width("CREATE TABLE")
+    assert sum(pixels.values()) <= widths.PLACE - widths.TICK_BOXES
+
+
 @pytest.mark.parametrize("tab", ["What changed", "Since when"])  # the first: `test_pages.py`
 @pytest.mark.parametrize("kind", ["empty", "silent", "unsupported", "corrupt"])
 def test_every_other_tab_draws_or_says_what_is_wrong(tab: str, kind: str, request: pytest.FixtureRequest) -> None:

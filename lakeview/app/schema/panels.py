@@ -238,16 +238,17 @@ def history_table(history: pl.DataFrame) -> None:
     """Every change of every column with the commit and writer to blame, newest first."""
     table_columns = {
         "version": columns.version(),
-        "committed": columns.timestamp(),
+        "committed": columns.date("committed", of="timestamp"),
         "column": columns.text("column", least=widths.NAME),
         "change": columns.text("change"),
         "before": columns.text("before"),
         "after": columns.text("after"),
-        "operation": columns.text("operation"),
+        "operation": columns.text("operation", least=widths.NAME),
         "writer": columns.text("writer"),
     }
-    if history.height > 1 and history["operation"].n_unique() == 1:  # the commit has it; names need the room
-        del table_columns["operation"]
+    for name in ("operation", "writer"):  # the commit has them; names need the room
+        if history.height > 1 and history[name].n_unique() == 1:
+            del table_columns[name]
     frame(
         history,
         table_columns,

@@ -56,7 +56,7 @@ def _writer_table(writers: pl.DataFrame) -> None:
         "engines": columns.text("engine"),
         "commits": columns.number("commits"),
         "interval": columns.age("interval", of="median_gap_ms", help="the median time between two of its commits"),
-        "last": columns.timestamp("last, UTC", of="last"),
+        "last": columns.date("last", of="last"),
     }
     work = {
         "writer": columns.text("writer", null="not recorded"),
