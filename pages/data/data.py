@@ -36,13 +36,11 @@ if preview.open:
             downloads.offer("rows", first.rows)
             panels.show_rows(now, first, request, reading, is_whole=gap is None)
 
-if not preview.open:
-    with answer_place:
-        first_line(panels.answer_line(now))
-
 if profiled.open:
     with profiled, errors.messages(here="data"), card("Profile", profile.NOTE, key="profile-card"):
         request, allowed = filters.toolbar(now, of_rows=False)
+        with answer_place:
+            first_line(panels.answer_line(now, request))
         reading = profile.choose_engine(panels.reading(now, request, allowed.size))
         profile_answer = profile.read(now, request, reading, allowed)
         if profile_answer is not None:
@@ -61,6 +59,10 @@ if profiled.open:
             nothing("No null share is known.", "There are no files, or their writer left statistics out.", "files")
         else:
             panels.null_table(shares, now.look.columns().tree)
+
+if query.open or changed.open:
+    with answer_place:
+        first_line(panels.answer_line(now))
 
 if query.open:
     with query, errors.messages(here="data"), card("SQL", sql.NOTE, key="sql-card"):

@@ -165,6 +165,13 @@ def test_rows_of_a_moment(good: Path) -> None:
     assert "v2 was the latest at 2026-03-03 12:00 UTC" in text(app)
 
 
+@pytest.mark.parametrize("tab", ["Rows", "Profile"])
+def test_the_first_line_counts_the_rows_of_the_moment(good: Path, tab: str) -> None:
+    app = open_page("data", good, when="at a moment", moment="2026-03-03T12:00:00", tab=tab)
+    assert not app.exception
+    assert "**v2 has " in text(app)
+
+
 def test_a_moment_before_the_first_version_is_refused(good: Path) -> None:
     app = open_page("data", good, when="at a moment")
     app.datetime_input(key="moment").set_value(datetime(2026, 2, 1, tzinfo=UTC)).run()
