@@ -204,6 +204,18 @@ def test_what_a_link_inside_the_table_leads_to_stays(tmp_path: Path, name: str) 
     assert open_delta_table(tmp_path).scan().collect().height == 2
 
 
+def test_a_link_on_the_way_from_a_link_to_a_file_stays(tmp_path: Path) -> None:
+    lv.create_table(str(tmp_path), ORDERS, partition_by=["city"]).append(rows(1, 2))
+    (path,) = tmp_path.glob("city=Rome/*.parquet")
+    path.rename(tmp_path / "file")
+    (tmp_path / "way").symlink_to("file")
+    (tmp_path / "other").symlink_to("other")
+    path.symlink_to("../way")
+    aged(tmp_path, OLD)
+    assert vacuum(open_delta_table(tmp_path), dry_run=False, clock=clock).is_empty()
+    assert open_delta_table(tmp_path).scan().collect().height == 2
+
+
 def test_a_longer_retention_than_the_tables_finds_tombstones_that_checkpoints_dropped(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path).create().write("gone.parquet", b"x")
     history.commit(add("gone.parquet"), at=OLD).commit(remove("gone.parquet", at=AT_OLD), at=OLD)
