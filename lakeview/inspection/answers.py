@@ -218,8 +218,17 @@ class Answers:
 
     @property
     def newest(self) -> Snapshot:
-        """The newest version of the line of versions that is shown."""
-        return Answers(self.frames).snapshot
+        """The newest version of the line of versions that is shown; the newest one that can be read, if it cannot."""
+        latest = Answers(self.frames).snapshot
+        try:
+            _ = latest.num_files
+        except LakeviewError:
+            versions = self.on_branch(self.frames.of_log("readable versions"))
+            readable = versions.filter("readable")["version"]
+            if readable.is_empty():
+                raise
+            return self.frames.snapshot(readable[0])
+        return latest
 
     def quality(self) -> pl.DataFrame:
         """SUDDEN: each load and column compared with the loads before it: rows, null share, range, and what is an
@@ -248,6 +257,15 @@ class Answers:
     def retention_simulation(self) -> views.retention.simulation.Retention:
         """What a vacuum or snapshot expiration of the whole table would find now, whichever ref is shown."""
         return history.retention_simulation(self.frames)
+
+    def known_retention(self) -> views.retention.simulation.Retention | None:
+        """`retention_simulation`; None, unknown, for a version before a newest one that cannot be read."""
+        try:
+            return self.retention_simulation()
+        except LakeviewError:
+            if self.version == self.frames.latest:
+                raise
+            return None
 
     def retention(self, days: float) -> pl.DataFrame:
         """RIBBON after a cleanup that retains so many days: the state of each version it would end is `risk`."""

@@ -92,7 +92,7 @@ class Inspection(Answers):
             evidence = Evidence(
                 self.frames.snapshot(self.version),
                 versions=self.frames.of_log("readable versions"),
-                retention=self.retention_simulation(),
+                retention=self.known_retention(),
                 commits=self.branch_commits(),
             )
             return views.health.findings.past_findings(evidence, self.frames.clock())

@@ -107,6 +107,15 @@ def test_an_error_leads_to_the_newest_version_that_can_be_read(page: str, tmp_pa
     assert app.query_params["version"] in ("6", ["6"])
 
 
+@pytest.mark.parametrize("page", TABLE_PAGES)
+def test_a_version_before_one_that_cannot_be_read_has_answers(page: str, tmp_path: Path) -> None:
+    app = open_page(page, with_broken_commit(tmp_path), version="6")
+    assert not app.exception
+    lines = [line for line in text(app).splitlines() if line.startswith(":red[:material/broken_image:]")]
+    assert len(lines) == (page == "health"), "what a cleanup removes is unknown"
+    assert page != "health" or "Who can read v6" in text(app)
+
+
 def test_what_cannot_be_compared_leaves_no_empty_card(tmp_path: Path) -> None:
     app = open_page("compare", with_broken_commit(tmp_path))
     empty = [block for block in blocks(app.main) if not block.children and block.proto.flex_container.border]

@@ -64,7 +64,10 @@ def _bytes_tile(now: OpenTable, progress: views.overview.Progress, files: views.
 
 
 def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
-    retention = now.look.retention_simulation()
+    retention = now.look.known_retention()
+    if retention is None:
+        tile("Retained bytes", views.units.UNKNOWN, help="The newest version cannot be read, nor which files it needs.")
+        return
     is_bound, stored, course = retention.bound is not None, retention.stored_bytes, None
     if now.ref is None:
         course = views.retention.cost.retained_course(retention, progress.past)
@@ -102,7 +105,8 @@ def _files_tile(now: OpenTable, progress: views.overview.Progress, files: views.
 def _last_commit_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     cadence = now.look.cadence()
     lateness = views.quality.lateness.data_lateness(now.look.quality())
-    is_empty = cadence.age is None and not now.look.retention_simulation().undated
+    retention = now.look.known_retention()
+    is_empty = cadence.age is None and retention is not None and not retention.undated
     usual = None if cadence.usual is None else f"every {views.units.format_age(cadence.usual)}"
     tile(
         "Last commit",
