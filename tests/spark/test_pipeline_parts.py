@@ -29,12 +29,13 @@ from lakeview.model.pipelines import TABLES
 from lakeview.model.schema import Schema
 from lakeview.spark.pipelines import server
 from lakeview.spark.pipelines.checks import check_no_new_columns, check_results, spelled_as_rows
-from lakeview.spark.pipelines.config import Action, Dataset, Mode, find_spec, parse_config, read_config
+from lakeview.spark.pipelines.config import Action, Dataset, Mode, parse_config, read_config
 from lakeview.spark.pipelines.definitions import Registry, error_of_file, take_error, with_failed_flow
 from lakeview.spark.pipelines.expectations import check_rules, failures
 from lakeview.spark.pipelines.graph import Answer, FlowNode, Graph, Input, inputs_in, lakeview_tables
 from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, span, table_offsets
 from lakeview.spark.pipelines.project import write_project
+from lakeview.spark.pipelines.project_files import find_spec
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.pipelines.restarts import are_visible, check_publications, check_restart, flow_mark

@@ -11,20 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.addresses import normalise
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices
-from lakeview.model.yaml_documents import load_yaml, yaml_problem
 from lakeview.predicates.condition import to_expression
+from lakeview.spark.pipelines.project_files import CORRECT, FILE, bad_pipeline, read_text, read_yaml
 from lakeview.storage.access import StoreAccess
 from lakeview.storage.configured import section_options, store_kind
-
-FILE = "lakeview-pipeline.yml"
-SPECS = ("spark-pipeline.yml", "spark-pipeline.yaml")
-"""The names that Spark has for the specification of a pipeline."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _DURATION = re.compile(r"(\d{1,5})([hd])")
@@ -164,55 +159,19 @@ def parse_config(text: str, place: str = FILE) -> PipelineConfig:
         config = msgspec.convert(document, PipelineConfig)
     except msgspec.ValidationError as error:
         problem = _located(document, error)
-        raise _wrong(problem, place, _fix_of(problem)) from error
+        raise bad_pipeline(problem, place, _fix_of(problem)) from error
     if not config.output:
-        raise _wrong("output names no folder", place)
+        raise bad_pipeline("output names no folder", place)
     for name, dataset in config.tables.items():
         if not _NAME.fullmatch(name):
-            raise _wrong(
+            raise bad_pipeline(
                 f"{name!r} is no name of a table: it has ASCII letters, digits, _ - and ., a letter or digit first",
                 place,
             )
         for problem in _problems(dataset):
-            raise _wrong(f"table {name}: {problem}", place)
+            raise bad_pipeline(f"table {name}: {problem}", place)
         check_settable(dataset.properties)
     return config
-
-
-def read_text(path: Path) -> str:
-    """The text of a file of a project. InvalidRequestError for one that is not there or no text."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise InvalidRequestError(
-            f"{path} is not there", fix="run `lakeview pipeline init` to see one", place=str(path)
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InvalidRequestError(
-            f"{path} is no UTF-8: {error}", fix="save the file as UTF-8", place=str(path), kind="bad-pipeline"
-        ) from error
-
-
-def read_yaml(text: str, place: str) -> Any:
-    """The document in the text of a file. InvalidRequestError with the line of what is no YAML."""
-    try:
-        return load_yaml(text)
-    except yaml.YAMLError as error:
-        raise _wrong(f"it is no YAML: {yaml_problem(error)}", place) from error
-    except RecursionError as error:
-        raise _wrong("it refers to itself, or is nested too deep", place) from error
-
-
-def find_spec(folder: Path) -> Path:
-    """The specification of the Spark pipeline in a folder. InvalidRequestError unless there is exactly one."""
-    paths = [folder / name for name in SPECS if (folder / name).is_file()]
-    if len(paths) != 1:
-        raise InvalidRequestError(
-            f"{folder} has {'two specifications' if paths else 'no specification'} of a Spark pipeline",
-            fix=f"have one of {' and '.join(SPECS)}; `lakeview pipeline init DIR` writes a project",
-            place=str(folder),
-        )
-    return paths[0]
 
 
 def _problems(dataset: Dataset) -> Sequence[str]:
@@ -288,17 +247,10 @@ def _fix_of(problem: str) -> str:
         return _CHOICES
     unknown = _UNKNOWN_FIELD.search(problem)
     if unknown is None:
-        return _CORRECT
+        return CORRECT
     of_table = Expectation if ".expectations[" in problem else Dataset
     return choices(unknown[1], (of_table if problem.startswith("table ") else PipelineConfig).__struct_fields__)
 
 
 _UNKNOWN_FIELD = re.compile("unknown field `([^`]*)`")
-_CORRECT = "correct the file"
 _CHOICES = f"publish is {', '.join(Mode)}; action is {', '.join(Action)}"
-
-
-def _wrong(problem: str, place: str, fix: str = _CORRECT) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"{place} is no configuration of a pipeline: {problem}", fix=fix, place=place, kind="bad-pipeline"
-    )

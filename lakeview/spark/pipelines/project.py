@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.spark.pipelines.config import FILE, SPECS
+from lakeview.spark.pipelines.project_files import FILE, SPECS
 
 _SPEC = """\
 # The pipeline as Spark Declarative Pipelines know it (Spark 4.1 and newer).
