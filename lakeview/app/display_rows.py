@@ -12,7 +12,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview.app.components import frame
-from lakeview.app.widths import ALL_DIGITS
+from lakeview.app.widths import ALL_DIGITS, SENTENCE, heading_width, longest
 from lakeview.model.printable import ELLIPSIS
 from lakeview.views.values import DIGITS
 
@@ -31,8 +31,8 @@ def table(rows: pl.DataFrame, *, key: str, height: int = 420) -> None:
     """The rows as a table."""
     cells = as_shown(rows)
     with st.container(key=f"{OWN_COLUMNS}{key}"):
-        kinds = zip(cells.schema.items(), rows.dtypes, strict=True)
-        frame(cells, {name: _column(type_, of) for (name, type_), of in kinds}, key=key, height=height)
+        kinds = zip(cells.columns, rows.dtypes, strict=True)
+        frame(cells, {name: _column(cells[name], of) for name, of in kinds}, key=key, height=height)
 
 
 def as_shown(rows: pl.DataFrame) -> pl.DataFrame:
@@ -134,10 +134,14 @@ def _times(values: pl.Series) -> pl.Series:
     return texts.zip_with(is_near, units.cast(pl.String))
 
 
-def _column(type_: pl.DataType, of: pl.DataType) -> object | None:
-    """How a browser shows a type that it would show wrongly by itself; `of`: the type of the values."""
+def _column(cells: pl.Series, of: pl.DataType) -> object | None:
+    """How a browser shows cells that it would show wrongly by itself; `of`: the type of the values. Long texts leave
+    room for other columns."""
+    type_ = cells.dtype
     if type_ == pl.String() and of.is_numeric():
         return st.column_config.TextColumn(alignment="right")
+    if type_ == pl.String() and any(heading_width(text) > SENTENCE for text in longest(cells, None)):
+        return st.column_config.TextColumn(width=SENTENCE)
     if type_ == pl.Date():
         return st.column_config.DateColumn(format="YYYY-MM-DD")
     if type_.is_integer():

@@ -9,8 +9,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from lakeview.app.display_rows import as_shown
+from lakeview.app.widths import SENTENCE
+from tests.pages.app import column_widths
 
 VALUES: dict[str, tuple[Any, pl.DataType, Any]] = {
     "a small whole number": (7, pl.Int64(), 7),
@@ -58,3 +61,15 @@ def test_numbers_of_single_precision_beside_one_that_is_none_have_their_own_digi
 
 def test_no_rows_are_shown_as_none() -> None:
     assert as_shown(pl.DataFrame(schema={"a": pl.Int64(), "b": pl.Float64(), "c": pl.List(pl.Int8)})).shape == (0, 3)
+
+
+def test_a_long_text_leaves_room_for_other_columns() -> None:
+    def page() -> None:
+        import polars as pl
+
+        from lakeview.app import display_rows
+
+        display_rows.table(pl.DataFrame({"text": ["lorem ipsum " * 40], "short": ["a"]}), key="rows")
+
+    table = AppTest.from_function(page).run().dataframe[0]
+    assert column_widths(table) == {"text": SENTENCE}
