@@ -54,6 +54,14 @@ def test_the_drawer_says_who_wrote_what(good: Path) -> None:
     assert ", 60 rows" in text(app)
 
 
+def test_the_drawer_and_the_table_of_commits_name_one_writer(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create()
+    history.commit(info(operation="WRITE", engineInfo="Engine/1.0"), add_action("a.parquet"))
+    app = open_page("timeline", tmp_path / "t")
+    facts = dict(app.table[0].value.itertuples(index=False, name=None))
+    assert facts["writer"] == app.dataframe[0].value["writer"][0] == "Engine/1.0"
+
+
 def test_commits_can_be_narrowed_to_a_lane(good: Path) -> None:
     app = open_page("timeline", good)
     app.pills(key="lanes").set_value(["schema"]).run()

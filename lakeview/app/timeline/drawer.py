@@ -47,7 +47,7 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
     message = _actions(now.address, version).message
     if message is not None:
         st.markdown(f":gray[Message:] {escape(message)}")
-    facts(_commit_facts(commit))
+    facts(_commit_facts(commit, state))
     with fold("Metrics from the writer", "metrics", icon=":material/monitoring:"):
         metrics = _json_pairs(commit["metrics"])
         if metrics:
@@ -76,12 +76,12 @@ def _changes(
         _draw_rows(now, version)
 
 
-def _commit_facts(commit: Mapping[str, Any]) -> dict[str, str | None]:
+def _commit_facts(commit: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str | None]:
     version = commit["version"]
     return (
         ({} if views.units.format_version(version) == f"v{version}" else {"version": str(version)})
         | {
-            "writer": commit["user"] or "not recorded",
+            "writer": state["writer"] or "not recorded",
             "engine": " ".join(filter(None, (commit["engine"], commit["client_version"]))) or "not recorded",
             "committed": f"{views.units.format_moment(commit['timestamp'], seconds=True)} UTC",
         }
