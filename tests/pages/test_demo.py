@@ -10,9 +10,10 @@ import pytest
 
 import lakeview as lv
 from lakeview import views
+from lakeview.app import widths
 from lakeview.app.lake import survey
 from tests.breadth import with_breadth
-from tests.pages.app import TABLE_PAGES, open_page, text
+from tests.pages.app import TABLE_PAGES, column_widths, open_page, text
 
 TABLES = ("flights", "airlines", "claims", "daily_delays", "departures", "weather")
 TABLES_DRAWN = with_breadth(["claims"], TABLES)
@@ -31,6 +32,12 @@ def test_a_page_draws_a_demo_table(page: str, table: str) -> None:
     app = open_page(page, f"demo/{table}")
     assert not app.exception
     assert f"{app.query_params['table']}" == f"demo/{table}"
+
+
+def test_partitions_with_their_ranges_fit_a_narrow_page() -> None:
+    (table,) = open_page("quality", "demo/flights", tab="By partition", column="visibility").dataframe
+    assert "range_is" in table.value.columns
+    assert sum(column_widths(table).values()) <= widths.PLACE - widths.TICK_BOXES
 
 
 def test_the_start_page_shows_the_demo() -> None:

@@ -268,7 +268,7 @@ def partition_table(now: OpenTable, rows: pl.DataFrame) -> None:
             "files": columns.number("files"),
             "records": columns.number("rows"),
             "mark": columns.bound(),
-            **null_columns(rows, 120),
+            **null_columns(rows, widths.BAR),
             "min_text": columns.text("min"),
             "max_text": columns.text("max"),
             "range_is": columns.text("range is"),
