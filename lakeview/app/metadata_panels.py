@@ -70,7 +70,7 @@ def _branch_table(branches: pl.DataFrame) -> None:
         "name": columns.text("name", least=widths.NAME),
         "kind": columns.text(""),
         "version": columns.version(),
-        "committed": columns.timestamp(),
+        "committed": columns.date("committed", of="timestamp"),
         "commits": columns.number("commits"),
         "ahead": columns.number("ahead", help="commits that the default branch does not have"),
         "behind": columns.number("behind", help="commits that only the default branch has"),
@@ -79,6 +79,7 @@ def _branch_table(branches: pl.DataFrame) -> None:
     }
     if branches["keeps"].null_count() == branches.height:  # its room is the id's
         del table_columns["keeps"]
+        table_columns["id"] = columns.text("full id", of="version", least=_ID)
     frame(
         branches,
         table_columns,

@@ -40,6 +40,14 @@ def test_partitions_with_their_ranges_fit_a_narrow_page() -> None:
     assert sum(column_widths(table).values()) <= widths.PLACE - widths.TICK_BOXES
 
 
+def test_ids_of_branches_are_whole_on_a_narrow_page() -> None:
+    tables = open_page("timeline", "demo/departures", tab="Branches and tags").dataframe
+    (table,) = [table for table in tables if "ahead" in table.value.columns]
+    pixels = column_widths(table)
+    assert pixels["id"] >= widths.heading_width(max(table.value["id"], key=len))
+    assert sum(pixels.values()) <= widths.PLACE - widths.TICK_BOXES
+
+
 def test_the_start_page_shows_the_demo() -> None:
     app = open_page("start")
     assert not app.exception
