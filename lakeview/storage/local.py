@@ -153,8 +153,7 @@ class LocalStorage(Storage):
             folder, prefix, inside = stack.pop()
             files, folders = names_in(folder)
             names += [prefix + name for name in files] if prefix else files
-            marks = [name for name in folders if tables and name in tables]
-            inside = inside or any(has_name_like(f"{folder}/{name}", tables[name]) for name in marks if tables)
+            inside = inside or any(has_name_like(f"{folder}/{n}", tables[n]) for n in folders if tables and n in tables)
             stack += [
                 (f"{folder}/{name}", f"{prefix}{name}/", inside) for name in folders if not (inside and "=" in name)
             ]
