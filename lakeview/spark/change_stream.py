@@ -130,8 +130,8 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Of the first batch, Spark records the end alone, and asks for the beginning again after a restart, when the
         table may have grown: the end has where the stream began.
         """
-        begin, stop = self._checked(start), _Offset.parse(end)
-        last = stop.version
+        begin, stop = self._checked(start), self._checked(end)
+        last = min(stop.version, self.table.latest_version)  # of a batch that is planned again commits may be gone
         before = begin.version if stop.first in (None, begin.first) else stop.first
         first = self._first_there(before + 1, last)
         if last < first:

@@ -180,6 +180,22 @@ def test_a_stream_of_changes_passes_over_what_is_gone_where_it_may(
         assert part in text
 
 
+def test_a_batch_of_changes_that_is_planned_again_is_without_commits_that_were_taken_back(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path / "t"), pl.DataFrame({"a": [1]}).to_arrow().schema)
+    for number in (1, 2):
+        table.append(pl.DataFrame({"a": [number]}))
+    reader = stream_of(table, startingVersion="1")
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    (tmp_path / "t/_delta_log/00000000000000000002.json").unlink()
+    again = lv.open_table(table.address)
+    with pytest.raises(VersionNotFoundError, match="commits were taken back"):
+        stream_of(again, startingVersion="1").partitions(start, end)
+    goes_on = stream_of(again, startingVersion="1", failOnDataLoss="false")
+    tasks = [task for part in goes_on.partitions(start, end) for task, _ in part.tasks]
+    assert [task.constants["_commit_version"] for task in tasks] == [1]
+
+
 def test_a_stream_of_changes_begins_with_what_comes_from_now_on(tmp_path: Path) -> None:
     """Also where its first batch is planned again after a restart, when the table has grown."""
     table = lv.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
