@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 # A server runs for weeks and opens a table of a million files now and then: memory that is free again goes back to the
-# system, Arrow's at once and polars' soon (at once it would be asked for again and again within one page). Both
-# allocators read this when they are loaded, so it comes before all else; of the first the last word counts, and polars
-# leaves its own in the environment of whatever it starts.
+# system, polars' soon (at once it would be asked for again and again within one page), and Arrow's soon where it takes
+# jemalloc and at once where it takes mimalloc. The allocators read this when they are loaded, so it comes before all
+# else; of the first the last word counts, and polars leaves its own in the environment of whatever it starts.
 _recorded = os.environ.get("_RJEM_MALLOC_CONF", "")
 os.environ["_RJEM_MALLOC_CONF"] = f"{_recorded},dirty_decay_ms:300,muzzy_decay_ms:0".lstrip(",")
 os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")

@@ -78,13 +78,11 @@ def select(
     _choose(selection.parameters())
 
 
-def select_text(
-    table: str | None, *, version: str | int | None, base: str | int | None, ref: str | None = None
-) -> None:
-    """Chooses what was typed; `current()` of the next run says what is wrong with it, if anything."""
-    st.session_state.pop(_REMEMBERED, None)
-    parts = {TABLE: table, VERSION: version, BASE: base, REF: ref}
-    _choose({key: str(value) for key, value in parts.items() if value is not None})
+def select_part(key: str, text: str | None) -> None:
+    """Chooses another version or base, as it was typed, and leaves the rest as it is shown, or as another picker has
+    just chosen it; None for none. `current()` of the next run says what is wrong with it, if anything."""
+    parts = {**(_parameters() or remembered().parameters()), key: text}
+    _choose({name: value for name, value in parts.items() if value is not None})
 
 
 def settle(selection: Selection | None = None) -> None:

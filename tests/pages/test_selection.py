@@ -108,6 +108,16 @@ def test_a_label_of_an_earlier_run_is_the_version_it_names(label: str, version: 
     assert version_text(label) == version
 
 
+def test_pickers_that_the_browser_reports_together_keep_the_table_and_each_other(good: Path) -> None:
+    """As after a step back from a page that was not drawn yet."""
+    app = open_page("files", good)
+    app.selectbox(key="pick_version").set_value("3")
+    app.selectbox(key="pick_base").set_value("1").run()
+    assert {key: app.query_params[key] for key in selection.OWN if key in app.query_params} == {
+        "table": str(good), "version": "3", "base": "1",
+    }  # fmt: skip
+
+
 def test_picking_a_base_compares_the_schemas(good: Path) -> None:
     app = open_page("schema", good, tab="What changed")
     app.selectbox(key="pick_base").set_value("1").run()

@@ -56,7 +56,7 @@ def version_pickers(now: OpenTable, page: str) -> None:
         key="pick_version",
         label_visibility="collapsed",
         accept_new_options=True,
-        on_change=lambda: _pick("pick_version"),
+        on_change=lambda: _pick(selection.VERSION, st.session_state["pick_version"]),
         width=166,
     )
     unchosen = _PREVIOUS_BASE if page == "compare" else _NO_BASE
@@ -68,7 +68,7 @@ def version_pickers(now: OpenTable, page: str) -> None:
         key="pick_base",
         label_visibility="collapsed",
         accept_new_options=True,
-        on_change=lambda: _pick("pick_base"),
+        on_change=lambda: _pick(selection.BASE, st.session_state["pick_base"]),
         width=146,
     )
 
@@ -93,16 +93,14 @@ def _ref_picker(now: OpenTable) -> None:
 
 
 def _pick_ref(name: str, default: str) -> None:
-    selection.select_ref(None if name == default else name)
+    ref = None if name == default else name
+    if ref != selection.remembered().ref:  # else a label that the browser sent to another run
+        selection.select_ref(ref)
 
 
-def _pick(key: str) -> None:
-    text = version_text(st.session_state[key])
-    now = selection.remembered()
-    if key == "pick_base":
-        selection.select_text(now.table, version=now.version, base=None if text == NO_COMPARISON else text, ref=now.ref)
-    else:
-        selection.select_text(now.table, version=text, base=now.base, ref=now.ref)
+def _pick(parameter: str, text: str) -> None:
+    text = version_text(text)
+    selection.select_part(parameter, None if text == NO_COMPARISON else text)
 
 
 def version_text(text: str) -> str:
