@@ -77,7 +77,7 @@ def longest(cells: pl.Series, number_format: str | None) -> list[str]:
     """The longest cells as they are shown: of numbers the lowest and highest, in C's `printf` format or `localized`;
     all of them where each has digits of its own."""
     if cells.dtype == pl.String:
-        position = cells.str.len_chars().arg_max()
+        position = cells.alias("cells").str.len_chars().arg_max()  # polars takes a name such as `^x$` as a pattern
         return [] if position is None else [cells[position]]
     if number_format == ALL_DIGITS:
         return [f"{cell:.15g}" for cell in cells.drop_nulls()]

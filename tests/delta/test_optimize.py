@@ -95,7 +95,7 @@ def test_the_rows_stay_in_fewer_files_without_deletion_vectors(
 def test_files_are_packed_to_about_the_size_asked_for_and_large_ones_left(tmp_path: Path) -> None:
     table = make_table(tmp_path)
     sizes = open_delta_table(table).snapshot().files["size"]
-    size = int(sizes.max() or 0)  # type: ignore[arg-type]  # of a column of numbers
+    size = max(sizes)
     groups: list[tuple[int, int]] = []
     table.optimize(target_bytes=size * 2 + 10, progress=lambda done, total: groups.append((done, total)))
     assert open_delta_table(table).snapshot().num_files == 3

@@ -126,8 +126,8 @@ def test_what_a_change_breaks_is_not_cut_on_a_narrow_page(tmp_path: Path) -> Non
     log.commit("CHANGE COLUMN", log.metadata([{**month, "type": "long"}, {**month, "name": f"{name}_2", "type": long}]))
     table = open_page("schema", log.root, tab="What changed").dataframe[0]
     pixels = column_widths(table)
-    assert "readers that fix the type" in table.value["breaks"].to_list()
-    assert pixels["breaks"] >= widths.heading_width("readers that fix the type")
+    assert "readers of the old type" in table.value["breaks"].to_list()
+    assert pixels["breaks"] >= widths.heading_width("readers of the old type")
     assert sum(pixels.values()) <= widths.PLACE
 
 

@@ -137,7 +137,7 @@ def test_changes(a: Schema, b: Schema, expected: list[tuple[str, str, str | None
         pytest.param(s(), s(f("x", nullable=False)), "writers that leave it out", id="a required column is added"),
         pytest.param(s(f("x", id=1)), s(f("y", id=1)), "readers by name", id="a rename"),
         pytest.param(s(f("x")), s(), "readers of it", id="a drop"),
-        pytest.param(s(f("x", INTEGER)), s(f("x")), "readers that fix the type", id="a wider type"),
+        pytest.param(s(f("x", INTEGER)), s(f("x")), "readers of the old type", id="a wider type"),
         pytest.param(s(f("x")), s(f("x", INTEGER)), "readers; old files may not convert", id="a narrower type"),
     ],
 )

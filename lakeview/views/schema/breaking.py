@@ -16,23 +16,23 @@ BREAKING = pl.Schema({**SCHEMA_DIFF, "class": pl.String(), "rule": pl.String()})
 """SCHEMA_DIFF with the `class` of each change and the `rule` it follows from."""
 
 _BY_WHAT: Mapping[str, tuple[str, str]] = {
-    "readers of it": (ALL, "what names a dropped column fails; its values stay in old files, and in old versions"),
+    "readers of it": (ALL, "queries that name a dropped column fail; its values stay in old files and in old versions"),
     "readers; old files may not convert": (
         ALL,
         "the new type does not hold every value of the old one: files written before may not be readable as it",
     ),
-    "readers by name": (SOME, "columns are found by id: files stay as they are, what names the old name fails"),
-    "readers by position": (SOME, "columns are found by id or name; what counts columns finds another one"),
+    "readers by name": (SOME, "columns are found by id, so files stay as they are; queries that use the old name fail"),
+    "readers by position": (SOME, "columns are found by id or name; readers that count columns read another one"),
     "readers that expect no nulls": (SOME, "new rows may be null where none was before"),
-    "readers that fix the type": (
+    "readers of the old type": (
         SOME,
-        "the new type holds every value of the old one: old files are read as they are, fixed types overflow",
+        "old values all fit the new type, so old files are read as they are; readers of the old type overflow",
     ),
     "writers that leave it out": (WRITERS, "rows without a value for it are refused from now on"),
 }
 _BY_CHANGE: Mapping[str, str] = {
     "added": "it may be null: rows written before have none, and writers may leave it out",
-    "nullability": "no nulls are written any more; what expects them still works",
+    "nullability": "no nulls are written any more; readers that expect them still work",
     "comment": "a comment is for people",
     "default": "a default applies to rows written from now on",
     "metadata": "metadata changes neither names, types nor values",

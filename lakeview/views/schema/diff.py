@@ -212,9 +212,9 @@ def _shape(type_: DataType) -> str:
 def _breaks_type(a: DataType, b: DataType) -> str:
     match a, b:
         case PrimitiveType(before), PrimitiveType(after) if after in _WIDER.get(before, ()):
-            return "readers that fix the type"
+            return "readers of the old type"
         case DecimalType(p, s), DecimalType(q, t) if t >= s and q - t >= p - s:
-            return "readers that fix the type"
+            return "readers of the old type"
         case _:
             return "readers; old files may not convert"
 
