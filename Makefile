@@ -146,7 +146,7 @@ $(VENV)/spark35-tables.stamp: tests/iceberg/spark35_tables.py $(VENV)/spark35.st
 # Microsoft's emulator of Azure Blob Storage, for tests/storage: by npm where there is one, and the tests say so where it
 # is missing.
 azurite: $(VENV)/run.stamp
-	@npm install --silent --no-audit --no-fund --fetch-retries 1 --prefix $(VENV)/azurite azurite@3.37.0
+	@npm install --loglevel error --no-audit --no-fund --fetch-retries 1 --fetch-timeout 30000 --prefix $(VENV)/azurite azurite@3.37.0
 
 $(VENV)/azurite.stamp: $(VENV)/run.stamp
 	@! command -v npm >/dev/null || $(MAKE) --no-print-directory azurite || echo "npm gave no azurite: try make azurite"
