@@ -199,18 +199,20 @@ def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they
     assert [f for f in table_again.check() if f.severity in GRAVE] == []
 
 
-@pytest.mark.parametrize("is_delta", [True, False], ids=["delta", "iceberg"])
-def test_rows_that_end_in_an_error_leave_nothing_of_a_file_that_was_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delta: bool
-) -> None:
-    if is_delta:
+@pytest.fixture(params=["delta", "iceberg"])
+def table_on_disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An empty table whose new files are on the disk from their first byte on."""
+    if request.param == "delta":
         lv.create_table(str(tmp_path), SCHEMA)
     else:
         IcebergHistory(tmp_path, FIELDS, location=str(tmp_path))
-    table: Any = lv.open_table(str(tmp_path))
-    before = files_below(tmp_path)
     monkeypatch.setattr(local_new_file, "IN_MEMORY", 0)
     monkeypatch.setattr(open_files, "_GROUP_ROWS", 1)
+    return lv.open_table(str(tmp_path))
+
+
+def test_rows_that_end_in_an_error_leave_nothing_of_a_file_that_was_begun(tmp_path: Path, table_on_disk: Any) -> None:
+    before = files_below(tmp_path)
     begun: list[Path] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -219,23 +221,15 @@ def test_rows_that_end_in_an_error_leave_nothing_of_a_file_that_was_begun(
         raise KeyError("no more rows")
 
     with pytest.raises(KeyError):
-        table.append(pa.RecordBatchReader.from_batches(rows(0).select("id").to_arrow().schema, batches()))
+        table_on_disk.append(pa.RecordBatchReader.from_batches(rows(0).select("id").to_arrow().schema, batches()))
     assert [file.suffix for file in begun] == [".tmp"]
     assert files_below(tmp_path) == before
 
 
-@pytest.mark.parametrize("is_delta", [True, False], ids=["delta", "iceberg"])
 def test_a_disk_that_is_full_in_the_middle_of_a_file_is_one_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delta: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_on_disk: Any
 ) -> None:
-    if is_delta:
-        lv.create_table(str(tmp_path), SCHEMA)
-    else:
-        IcebergHistory(tmp_path, FIELDS, location=str(tmp_path))
-    table: Any = lv.open_table(str(tmp_path))
     before = files_below(tmp_path)
-    monkeypatch.setattr(local_new_file, "IN_MEMORY", 0)
-    monkeypatch.setattr(open_files, "_GROUP_ROWS", 1)
     write = local_new_file.NewLocalFile.write
     reports: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", reports.append)
@@ -248,7 +242,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_file_is_one_error(
 
         monkeypatch.setattr(local_new_file.NewLocalFile, "write", fail_once_begun)
         try:
-            table.append(rows(0).select("id").to_arrow())
+            table_on_disk.append(rows(0).select("id").to_arrow())
         except StoreUnavailableError:
             assert files_below(tmp_path) == before
             continue
