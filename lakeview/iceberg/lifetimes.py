@@ -78,7 +78,7 @@ class FileLifetimes:
         begins, ends = (
             pl.col(name).replace_strict(ids, default=None, return_dtype=pl.Int64) for name in ("from", "to")
         )
-        has_start = pl.col("known") | (pl.col("from") > pl.col("first"))
+        has_start = pl.col("start_is_known") | (pl.col("from") > pl.col("first"))
         lives = self._stays(files, deletes).select(
             "path",
             "deletion_vector",
@@ -175,7 +175,7 @@ def _each_once(files: pl.DataFrame, own: pl.Expr) -> pl.DataFrame:
         )
     # a file that the oldest snapshot lists may have been there before
     return files.with_columns(
-        known=(own <= pl.col("first")).fill_null(False) | (pl.col("first") > 0)
+        start_is_known=(own <= pl.col("first")).fill_null(False) | (pl.col("first") > 0)
     ).with_columns(first=pl.when(own <= pl.col("first")).then(own).otherwise("first"))  # fmt: skip
 
 

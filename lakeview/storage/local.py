@@ -21,7 +21,7 @@ from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, listing, refuse_oversized
-from lakeview.storage.local_files import publish, sync_folder, write_beside
+from lakeview.storage.local_files import publish, sync_folder, write_temporary
 from lakeview.storage.local_names import has_name_like, names_in, printable
 from lakeview.storage.local_new_file import NewLocalFile
 from lakeview.storage.local_opening import (
@@ -251,21 +251,21 @@ class LocalStorage(Storage):
     def prepare(self, path: str, data: bytes) -> None:
         full = self.resolve(path)
         with suppress(OSError, InvalidRequestError):  # `put_if_absent` says what is wrong
-            self._spare[threading.get_ident()] = data, write_beside(full, data)
+            self._spare[threading.get_ident()] = data, write_temporary(full, data)
 
     def _temporary_file(self, full: str, data: bytes) -> str:
         """A temporary file with these bytes: that of the attempt before, as if it were written now, or a new one."""
         thread = threading.get_ident()
         spare = self._spare.get(thread)
         if spare is None:
-            return write_beside(full, data)
+            return write_temporary(full, data)
         self._spare[thread] = None
         if spare[0] == data and os.path.dirname(spare[1]) == os.path.dirname(full):
             with suppress(FileNotFoundError):
                 os.utime(spare[1])
                 return spare[1]
         self._drop_spare(spare)
-        return write_beside(full, data)
+        return write_temporary(full, data)
 
     def _drop_spare(self, spare: tuple[bytes, str] | None) -> None:
         if spare is not None:
@@ -283,7 +283,7 @@ class LocalStorage(Storage):
         self.count("put")
         full = self.resolve(path)
         with Translated(path):
-            temporary = write_beside(full, file)
+            temporary = write_temporary(full, file)
             try:
                 os.replace(temporary, full)
             except OSError:

@@ -23,9 +23,9 @@ _CURRENT_FOLDER, _NO_REPLACE = -100, 1
 """AT_FDCWD and RENAME_NOREPLACE of Linux."""
 
 
-def write_beside(full: str, data: bytes | IO[bytes]) -> str:
+def write_temporary(full: str, data: bytes | IO[bytes]) -> str:
     """Write a hidden temporary file in the folder of `full`; returns its path, for a link or a rename. Errors as
-    `begin_beside`."""
+    `begin_temporary`."""
     temporary = _temporary_name(full)
     try:
         create_exclusively(temporary, data)
@@ -36,7 +36,7 @@ def write_beside(full: str, data: bytes | IO[bytes]) -> str:
     return temporary
 
 
-def begin_beside(full: str) -> tuple[str, IO[bytes]]:
+def begin_temporary(full: str) -> tuple[str, IO[bytes]]:
     """Create a hidden temporary file in the folder of `full`: its path, and the file to be written and read.
 
     InvalidRequestError where the folder cannot be there: to writers FileExistsError would be a version that another
@@ -46,7 +46,7 @@ def begin_beside(full: str) -> tuple[str, IO[bytes]]:
 
 
 def _temporary_name(full: str) -> str:
-    """A name in the folder of `full`, which is made if it is not there. Errors as `begin_beside`."""
+    """A name in the folder of `full`, which is made if it is not there. Errors as `begin_temporary`."""
     folder, name = os.path.split(full)
     try:
         os.makedirs(folder or os.curdir, exist_ok=True)

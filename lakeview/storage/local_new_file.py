@@ -8,7 +8,7 @@ from contextlib import suppress
 from io import BytesIO
 from typing import IO, Any
 
-from lakeview.storage.local_files import begin_beside, sync_folder
+from lakeview.storage.local_files import begin_temporary, sync_folder
 from lakeview.storage.new_file import NewFile
 from lakeview.storage.system_errors import Translated
 
@@ -37,7 +37,7 @@ class NewLocalFile(NewFile):
     def write(self, data: Any, /) -> int:
         with Translated(self._path):
             if not self.closed and self._file is None and self._buffer.tell() + memoryview(data).nbytes > IN_MEMORY:
-                self._temporary, self._file = begin_beside(self._place())
+                self._temporary, self._file = begin_temporary(self._place())
                 self._file.write(self._buffer.getbuffer())
                 self._buffer = BytesIO()
             return super().write(data)

@@ -18,14 +18,14 @@ class HasAddress(Protocol):
 
 
 def open_delta_table(place: str | Path | HasAddress, **options: Any) -> DeltaTable:
-    """The Delta table at a place, opened anew."""
+    """The Delta table at a place, as its log is now."""
     table = lv.open_table(_address(place), **options)
     assert isinstance(table, DeltaTable), table
     return table
 
 
 def open_iceberg_table(place: str | Path | HasAddress, **options: Any) -> IcebergTable:
-    """The Iceberg table at a place, opened anew."""
+    """The Iceberg table at a place, as its metadata is now."""
     table = lv.open_table(_address(place), **options)
     assert isinstance(table, IcebergTable), table
     return table

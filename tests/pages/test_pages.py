@@ -130,7 +130,7 @@ def blocks(block: Block) -> Iterator[Block]:
             yield from blocks(child)
 
 
-def test_a_state_of_which_nothing_is_known_is_told_once(tmp_path: Path) -> None:
+def test_a_state_of_which_nothing_is_known_is_named_once(tmp_path: Path) -> None:
     assert ":gray[Table after it:] unknown" in text(open_page("timeline", with_broken_commit(tmp_path)))
 
 

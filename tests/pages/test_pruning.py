@@ -114,7 +114,7 @@ def test_a_column_can_be_linked_to(good: Path) -> None:
     assert "depth of carrier" in app.session_state["_downloads"]
 
 
-def test_columns_whose_names_begin_alike_are_told_apart(tmp_path: Path) -> None:
+def test_columns_whose_names_begin_alike_can_be_distinguished(tmp_path: Path) -> None:
     names = ["measurement_000", "measurement_001"]
     rows = pl.DataFrame({name: [1.0, 2.0] for name in names})
     lv.create_table(str(tmp_path / "t"), rows.to_arrow().schema).append(rows)

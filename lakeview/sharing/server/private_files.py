@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lakeview.storage.local_files import sync_folder, write_beside
+from lakeview.storage.local_files import sync_folder, write_temporary
 
 
 def write_privately(path: Path, data: bytes, *, exclusively: bool = False) -> None:
@@ -34,7 +34,7 @@ def rewrite_privately(path: Path, data: bytes) -> None:
 
 
 def _put(place: str, data: bytes, *, exclusively: bool = False, owner: tuple[int, int] | None = None) -> None:
-    temporary = write_beside(place, b"")
+    temporary = write_temporary(place, b"")
     try:
         os.chmod(temporary, 0o600)
         if owner is not None and os.name != "nt" and os.geteuid() == 0:
