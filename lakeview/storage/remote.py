@@ -7,6 +7,7 @@ import posixpath
 import shutil
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,7 +17,13 @@ from typing import IO, Any, TypeVar, cast
 import polars as pl
 
 from lakeview.model.config import Config
-from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
+from lakeview.model.errors import (
+    AccessDeniedError,
+    InvalidRequestError,
+    LakeviewError,
+    StoreUnavailableError,
+    UnsupportedTableError,
+)
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage.exclusion import create_by_coordinator
 from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, LISTING, Storage, back_off, listing, refuse_oversized
@@ -194,9 +201,19 @@ class FsspecStorage(Storage):
         self._call(path, lambda: self._upload(self._path(path), file))
 
     def _upload(self, path: str, file: IO[bytes]) -> None:
+        """Write a file under a hidden name, which then becomes its own: one that is left in its midst is closed, by
+        which many stores would show what they got so far."""
         file.seek(0)
-        with self._fs.open(path, "wb") as upload:
-            shutil.copyfileobj(file, upload, BLOCK)
+        folder, _, name = path.rpartition("/")
+        temporary = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
+        try:
+            with self._fs.open(temporary, "wb") as upload:
+                shutil.copyfileobj(file, upload, BLOCK)
+            self._fs.mv(temporary, path)
+        except BaseException:
+            with suppress(OSError, LakeviewError):  # the error that ended it is the one to raise
+                _translated(temporary, lambda: self._fs.rm_file(temporary))
+            raise
 
     def delete(self, path: str) -> None:
         self.count("delete")

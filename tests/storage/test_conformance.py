@@ -17,7 +17,7 @@ import fsspec
 import pytest
 
 from lakeview.model.config import Config
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import StoreUnavailableError, UnsupportedTableError
 from lakeview.storage import LISTING, FsspecStorage, Storage, open_storage
 from lakeview.storage.interface import BLOCK
 from tests.builders.azurite import azurite
@@ -40,7 +40,7 @@ class Sloppy(fsspec.AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
         self._memory = fsspec.filesystem("memory")
 
     def __getattribute__(self, name: str) -> Any:
-        if name in ("ls", "find", "cat_file", "pipe_file", "isfile", "rm_file", "walk", "open", "size"):
+        if name in ("ls", "find", "cat_file", "pipe_file", "isfile", "rm_file", "walk", "open", "size", "mv"):
             return getattr(object.__getattribute__(self, "_memory"), name)
         return object.__getattribute__(self, name)
 
@@ -119,6 +119,24 @@ def test_a_file_is_put_block_by_block_from_its_beginning(store: Storage, request
     assert file.largest <= BLOCK
     store.put_file("data", Blocks(b""))
     assert store.read("data") == b""
+
+
+class Failing(Blocks):
+    """A file that cannot be read beyond its first block."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell():
+            raise StoreUnavailableError("the source is gone")
+        return super().read(size)
+
+
+def test_a_file_whose_source_fails_in_its_midst_is_put_not_at_all(store: Storage) -> None:
+    store.put("old", b"old")
+    for name in ("old", "new"):
+        with pytest.raises(StoreUnavailableError):
+            store.put_file(name, Failing(bytes(3 * BLOCK)))
+    assert store.walk()["name"].to_list() == ["old"]
+    assert store.read("old") == b"old"
 
 
 def test_what_is_not_there_lists_as_nothing_and_is_not_read(store: Storage) -> None:
