@@ -1,5 +1,5 @@
 """`search`: schedules of three writers and several faults by chance, for so many seconds; `pairs`: every schedule of
-every two operations; `replay`: one schedule, call by call."""
+every two operations, up to a bound; `replay`: one schedule, call by call."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ import argparse
 import random
 import sys
 import time
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, count
 
 from tests.simulation.explore import FAULTS, Scenario, Simulation, unpacked
 from tests.simulation.laws import Violation
 from tests.simulation.worlds import LAYOUTS, operations_of
 from tests.simulation.writers import simulated_surroundings
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far a pair is explored: so many faults at most, so many states, and beyond them so many schedules by
+    chance."""
+
+    faults: int
+    states: int
+    seeds: int
 
 
 def main() -> None:
@@ -26,6 +37,8 @@ def main() -> None:
     pairs.add_argument("--layout", choices=LAYOUTS, action="append", help="all without one")
     pairs.add_argument("--operation", action="append", help="pairs with one of these alone")
     pairs.add_argument("--faults", type=int, default=1)
+    pairs.add_argument("--states", type=int, default=50_000, help="of one pair; beyond it, schedules by chance")
+    pairs.add_argument("--seeds", type=int, default=200, help="schedules by chance of a pair beyond the bound")
     replay = commands.add_parser("replay", help="one schedule again")
     replay.add_argument("schedule")
     options = parser.parse_args()
@@ -34,7 +47,8 @@ def main() -> None:
             if options.command == "search":
                 _search(options.seconds, options.seed)
             elif options.command == "pairs":
-                _pairs(options.layout or list(LAYOUTS), options.operation or [], options.faults)
+                bounds = Bounds(options.faults, options.states, options.seeds)
+                _pairs(options.layout or list(LAYOUTS), options.operation or [], bounds)
             else:
                 scenario, _, schedule = options.schedule.partition(":")
                 scenario_found = Scenario.of(scenario)
@@ -63,19 +77,37 @@ def _search(seconds: float, seed: int) -> None:
     _say(f"{len(schedules):,} distinct schedules of three writers, seeds {seed} to {number}, no law violated")
 
 
-def _pairs(layouts: list[str], operations: list[str], faults: int) -> None:
+def _pairs(layouts: list[str], operations: list[str], bounds: Bounds) -> None:
     for layout in layouts:
         simulation = Simulation(layout)
         for pair in combinations_with_replacement(operations_of(layout), 2):
-            if operations and not set(operations) & set(pair):
-                continue
-            began = time.monotonic()
-            report = simulation.explore(Scenario(pair, layout, faults))
-            met = ", ".join(kind for kind in FAULTS if any(k == kind for _, k in report.cells)) or "none"
-            _say(
-                f"{'+'.join(pair)}@{layout}: {report.schedules:,} schedules in {report.states:,} states and "
-                f"{report.runs} runs, {time.monotonic() - began:.1f} s; faults: {met}"
-            )
+            if not operations or set(operations) & set(pair):
+                _explore(simulation, Scenario(pair, layout, bounds.faults), bounds)
+
+
+def _explore(simulation: Simulation, scenario: Scenario, bounds: Bounds) -> None:
+    """Every schedule of a pair, or as many as the bound lets: then every one without a fault, if that is within it, and
+    some with faults by chance."""
+    if _is_explored(simulation, scenario, bounds):
+        return
+    if scenario.faults:
+        _is_explored(simulation, replace(scenario, faults=0), bounds)
+    schedules = {simulation.walk(scenario, seed) for seed in range(bounds.seeds)}
+    simulation.stop()
+    _say(f"{scenario}: {len(schedules):,} schedules by chance")
+
+
+def _is_explored(simulation: Simulation, scenario: Scenario, bounds: Bounds) -> bool:
+    """Whether every schedule was followed; says what was, and which faults were met."""
+    began = time.monotonic()
+    report = simulation.explore(scenario, bounds.states)
+    met = ", ".join(kind for kind in FAULTS if any(k == kind for _, k in report.cells)) or "none"
+    followed = f"{report.schedules:,} schedules" if report.exhaustive else "more than the bound, some"
+    _say(
+        f"{scenario}: {followed} in {report.states:,} states and {report.runs} runs, "
+        f"{time.monotonic() - began:.1f} s; faults: {met}"
+    )
+    return report.exhaustive
 
 
 if __name__ == "__main__":

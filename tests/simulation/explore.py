@@ -5,7 +5,8 @@ Reduction: where a writer's next call commutes with all that the others may stil
 - reads of a file that is there, unless the laws allow another writer to delete it: commits, checkpoints and data files
   never change (a Violation where one does, so that the reduction holds for faulty code too). `_last_checkpoint` does;
 - puts and deletes of data files, deletion vectors and sidecars: their names are unique, and others learn them only from
-  a commit, which comes later in the same writer; unless another writer lists the table's folder;
+  a commit, which comes later in the same writer; unless another writer has yet to list the table's folder, which each
+  does once at most (an AssertionError where one does it again);
 - a kill is offered right after a call that changed the store: later, before the next change, it leaves the same.
 
 States that are equal (the same files, each writer at the same place of its tree, as many faults left) are entered once.
@@ -100,8 +101,10 @@ class State:
 
 @dataclass
 class Report:
-    """What an exploration covered. `cells`: how often each kind of fault was taken, by the operation that met it."""
+    """What an exploration covered. `cells`: how often each kind of fault was taken, by the operation that met it;
+    `exhaustive`: whether every schedule was followed; `schedules`: those followed to an end, where not."""
 
+    exhaustive: bool = True
     schedules: int = 0
     states: int = 0
     runs: int = 0
@@ -144,9 +147,10 @@ class Simulation:
         """How often real code was begun."""
         return sum(program.runs for program in self._programs.values())
 
-    def explore(self, scenario: Scenario) -> Report:
-        """Every schedule of a scenario; a Violation ends with the id of the schedule that shows it."""
-        run = _Run(self, scenario)
+    def explore(self, scenario: Scenario, bound: int | None = None) -> Report:
+        """Every schedule of a scenario, or those through so many states; a Violation ends with the id of the schedule
+        that shows it."""
+        run = _Run(self, scenario, bound)
         before = self.runs
         with _deep_calls():
             run.report.schedules = run.count(run.start())
@@ -199,8 +203,9 @@ class Simulation:
 
 
 class _Run:
-    def __init__(self, simulation: Simulation, scenario: Scenario) -> None:
+    def __init__(self, simulation: Simulation, scenario: Scenario, bound: int | None = None) -> None:
         self._simulation = simulation
+        self._bound = bound
         self._scenario = scenario
         self._laws = simulation.laws(scenario.operations)
         self._names = simulation.world.names
@@ -229,19 +234,23 @@ class _Run:
         count = self._counts.get(state.key)
         if count is not None:
             return count
+        if self.report.states == self._bound:
+            self.report.exhaustive = False
+            return 0
+        self.report.states += 1
         steps = self.steps(state)
         if not steps:
             self.end(state)
-            total = 1
         total = 0 if steps else 1
         for token, following in steps:
+            if not self.report.exhaustive:
+                return 0
             if len(steps) > 1:
                 self.path.append(token)
             total += self.count(following())
             if len(steps) > 1:
                 self.path.pop()
         self._counts[state.key] = total
-        self.report.states += 1
         return total
 
     def end(self, state: State) -> None:
@@ -272,16 +281,19 @@ class _Run:
         alone = len(waiting) == 1 and not state.late
         for at, place, call in waiting:
             others = [self._operations[other] for other, _, _ in waiting if other != at]
-            if (alone or self._scenario.reduced) and self._commutes(state.files, call, others, alone=alone):
+            walkers = [where for other, where, _ in waiting if other != at and self._may_walk(other, where)]
+            commutes = alone or (self._scenario.reduced and self._commutes(state.files, call, others, walkers))
+            if commutes:
                 return list(self._of_writer(state, at, place, call))
         steps = [step for at, place, call in waiting for step in self._of_writer(state, at, place, call)]
         for slot, call in state.late:
             steps.append((f"*{SLOTS[slot]}", partial(self._arrive, state, slot, call)))
         return steps
 
-    def _commutes(self, files: Files, call: Call, others: Sequence[Operation], *, alone: bool) -> bool:
-        if alone:
-            return True
+    def _may_walk(self, at: int, place: Place) -> bool:
+        return self._operations[at].walks and not place.walked
+
+    def _commutes(self, files: Files, call: Call, others: Sequence[Operation], walkers: Sequence[Place]) -> bool:
         if call.kind in ("read", "range"):
             return (
                 call.path in files.content
@@ -289,7 +301,7 @@ class _Run:
                 and self._stays(files, call.path, others)
             )
         if call.kind in ("put", "create", "delete"):
-            return not self._names.is_log(call.path) and not any(o.walks for o in others)
+            return not self._names.is_log(call.path) and not walkers
         return False
 
     def _stays(self, files: Files, path: str, others: Sequence[Operation]) -> bool:

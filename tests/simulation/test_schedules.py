@@ -146,12 +146,20 @@ def test_three_writersschedules_by_chance(seed: int) -> None:
     simulation.stop()
 
 
-@pytest.mark.parametrize("text", ["append+delete@vectors!0", "delete+update@vectors!0"])
+@pytest.mark.parametrize("text", ["append+delete@vectors!0", "delete+update@vectors!0", "append+vacuum@plain!0"])
 def test_the_reduction_loses_no_end(text: str) -> None:
     scenario = Scenario.of(text)
     simulation = Simulation(scenario.layout)
     reduced, whole = (simulation.ends(scenario, reduced=each) for each in (True, False))
     assert reduced == whole
+
+
+def test_a_pair_beyond_the_bound_of_states_is_told_and_ends() -> None:
+    scenario = Scenario.of("append+append@plain!0")
+    bounded, whole = (Simulation("plain").explore(scenario, states) for states in (20, None))
+    assert not bounded.exhaustive
+    assert whole.exhaustive
+    assert bounded.states == 20 < whole.states
 
 
 def test_a_violation_is_told_with_a_schedule_that_shows_it_again(monkeypatch: pytest.MonkeyPatch) -> None:

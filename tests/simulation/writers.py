@@ -185,13 +185,15 @@ class _Execution:
 
 @dataclass(eq=False, slots=True)
 class Place:
-    """A writer after some replies: `next` is the call that it waits for an answer of, or what it reports."""
+    """A writer after some replies: `next` is the call that it waits for an answer of, or what it reports; `walked`:
+    whether it has listed the table's folder with all that is below, which it does once."""
 
     next: Call | Outcome
     came_from: Place | None = None
     answer: Reply = None
     places: dict[Reply, Place] = field(default_factory=dict)
     live: _Execution | None = None
+    walked: bool = False
 
     def answers(self) -> list[Reply]:
         """The replies that led here."""
@@ -201,6 +203,10 @@ class Place:
             places_found.append(place.answer)
             place = place.came_from
         return places_found[::-1]
+
+
+def _is_walk(call: Call | Outcome) -> bool:
+    return isinstance(call, Call) and call.kind == "walk"
 
 
 class Program:
@@ -227,7 +233,8 @@ class Program:
         if place_before is not None:
             return place_before
         execution, place.live = place.live or self._at(place), None
-        place_after = Place(execution.resume(answer), place, answer)
+        place_after = Place(execution.resume(answer), place, answer, walked=place.walked or _is_walk(place.next))
+        assert not (place_after.walked and _is_walk(place_after.next)), "a second walk: the reduction does not hold"
         place_after.live = execution if isinstance(place_after.next, Call) else None
         place.places[answer] = place_after
         return place_after
