@@ -26,8 +26,12 @@ PROPERTIES: dict[str, str | None] = {"delta.enableInCommitTimestamps": "true"}
 MARK = "delta.rowTracking"
 
 
+def engine_of(version: int) -> str:
+    return f"Engine {version}/1.{version}"
+
+
 def commit_info(version: int, operation: str, version_read: int | None = None, **more: Any) -> Action:
-    body = {"operation": operation, "inCommitTimestamp": 1_000 + version, "engineInfo": "Engine/1.0", **more}
+    body = {"operation": operation, "inCommitTimestamp": 1_000 + version, "engineInfo": engine_of(version), **more}
     return info(**body if version_read is None else {**body, "readVersion": version_read})
 
 
@@ -205,7 +209,27 @@ def test_a_planted_violation_is_found(plant: Callable[[Log], object], law: str, 
     assert (law, version) in violations(verdicts)
     row = verdicts.filter((pl.col("law") == law) & (pl.col("version") == version)).row(0, named=True)
     assert row["reason"]
-    assert row["engine"] == "Engine/1.0"
+    assert row["engine"] == engine_of(version)
+
+
+UNKNOWABLE = {"a restore lacks a file", "a restore leaves a file", "an in-commit timestamp stands still"}
+"""What the commit before, or the target of a restore, would show."""
+
+
+@pytest.mark.parametrize(("plant", "law", "version"), VIOLATIONS)
+def test_a_planted_violation_is_found_in_the_first_commit_behind_a_checkpoint(
+    plant: Callable[[Log], object], law: str, version: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    log = copy.deepcopy(good())
+    plant(log)
+    history = DeltaHistory(tmp_path / "t")
+    for number in range(version):
+        history.commit(*log[number], version=number)
+    lv.open_table(history.address).checkpoint()
+    history.commit(*log[version], version=version).without(*range(version))
+    verdicts = lv.open_table(history.address).audit()
+    verdict = "unknowable" if request.node.callspec.id in UNKNOWABLE else "violated"
+    assert verdicts.filter(pl.col("law") == law)["verdict"].to_list() == [verdict]
 
 
 def test_every_law_has_a_planted_violation() -> None:
@@ -321,6 +345,39 @@ def test_files_of_a_log_that_was_cleaned_up(checkpoint: bool, path: str, verdict
     history.commit(info(operation="DELETE"), remove(path)).commit(file("b", 1)).checkpoint().without(0, 1)
     verdicts = lv.open_table(history.address).audit(end=2)
     assert verdicts.filter(pl.col("law") == "remove-names-live-file")["verdict"].to_list() == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cleaned", "start", "verdict"),
+    [
+        ("c", (0, 1, 2, 3, 4), None, "proven"),
+        ("z", (0, 1, 2, 3, 4), None, "violated"),
+        ("c", (0, 1, 2, 3), None, "proven"),
+        ("c", (0, 1, 2), 5, "proven"),
+        ("z", (), 5, "violated"),
+        ("c", (), 5, "proven"),
+    ],
+    ids=[
+        "the target's checkpoint", "another file", "a run without a base", "a range of a cleaned log",
+        "another file of a range", "a range",
+    ],
+)  # fmt: skip
+def test_a_restore_is_judged_by_a_target_that_the_commits_read_do_not_show(
+    wanted: str, cleaned: tuple[int, ...], start: int | None, verdict: str, tmp_path: Path
+) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit(file("a", 1)).commit(file("c", 1))
+    if 2 in cleaned:
+        history.checkpoint()
+    history.commit(info(operation="DELETE"), remove("a"), remove("c")).commit(info(operation="WRITE"), file("b", 1))
+    if len(cleaned) != 4:  # so that the restore begins a run
+        history.checkpoint()
+    restore = info(operation="RESTORE", operationParameters={"version": "2"})
+    history.commit(restore, remove("b"), file("a", 1), file(wanted, 1))
+    if len(cleaned) == 4:
+        history.checkpoint()
+    history.without(*cleaned)
+    verdicts = lv.open_table(history.address).audit(start)
+    assert verdicts.filter(pl.col("law") == "restore-equals-target")["verdict"].to_list() == [verdict]
 
 
 def test_a_file_that_a_checkpoint_has_as_removed_does_not_come_back(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.delta.audit.records import CommitRecord, whole
-from lakeview.delta.audit.run import Run
+from lakeview.delta.audit.run import Run, live_files
 from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.file_events import IDENTITY
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
@@ -103,9 +103,11 @@ def restores_equal_target(run: Run, times: Callable[[], pl.DataFrame]) -> Iterat
         if target is None:
             yield unknowable(record.version, "the commit does not record the version that it restores")
             continue
-        before, after = run.live_at(target), run.live_at(record.version)
-        if target >= record.version or before is None or after is None:
-            yield unknowable(record.version, f"the log no longer shows the files of version {target}")
+        before = _files_at(run, target) if target < record.version else None
+        after = _files_at(run, record.version)
+        if before is None or after is None:
+            gone = target if before is None else record.version
+            yield unknowable(record.version, f"the log no longer shows the files of version {gone}")
             continue
         missing = before.join(after, on=IDENTITY, how="anti", nulls_equal=True)
         extra = after.join(before, on=IDENTITY, how="anti", nulls_equal=True)
@@ -117,6 +119,11 @@ def restores_equal_target(run: Run, times: Callable[[], pl.DataFrame]) -> Iterat
             f"{missing.height:,} files of version {target} are missing, {extra.height:,} others are live",
             before.height, after.height, pl.concat([missing, extra])["key"][0],
         )  # fmt: skip
+
+
+def _files_at(run: Run, version: int) -> pl.DataFrame | None:
+    live = run.live_at(version)
+    return live_files(run.log, version) if live is None else live
 
 
 def _target(record: CommitRecord, times: Callable[[], pl.DataFrame]) -> int | None:

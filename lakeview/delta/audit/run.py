@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -169,6 +170,17 @@ class Run:
         )
         newest = every.filter(pl.col("version") <= version).unique(IDENTITY, keep="last", maintain_order=True)
         return newest.filter("added").select(IDENTITY)
+
+
+def live_files(log: TableLog, version: int) -> pl.DataFrame | None:
+    """As `Run.live_at`, of any version: by its checkpoint, or else from the newest one below. None where the log no
+    longer knows."""
+    own = next((checkpoint for checkpoint in log.checkpoints() if checkpoint.version == version), None)
+    if own is not None:
+        with suppress(*UNREADABLE, VersionNotFoundError):
+            return log.checkpoint(own).adds([]).select(IDENTITY)
+    runs = (run for run in read_runs(log, version, version) if version in run.by_version)
+    return next((run.live_at(version) for run in runs), None)
 
 
 def _same(step: int) -> pl.Expr:
