@@ -18,6 +18,7 @@ from lakeview.model.frames import AUDIT
 from lakeview.model.laws import DELTA, LAWS
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 
 Log = dict[int, list[Action]]
 
@@ -225,7 +226,7 @@ def test_a_planted_violation_is_found_in_the_first_commit_behind_a_checkpoint(
     history = DeltaHistory(tmp_path / "t")
     for number in range(version):
         history.commit(*log[number], version=number)
-    lv.open_table(history.address).checkpoint()
+    open_delta_table(history).checkpoint()
     history.commit(*log[version], version=version).without(*range(version))
     verdicts = lv.open_table(history.address).audit()
     verdict = "unknowable" if request.node.callspec.id in UNKNOWABLE else "violated"

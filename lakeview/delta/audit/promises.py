@@ -106,8 +106,8 @@ def restores_equal_target(run: Run, times: Callable[[], pl.DataFrame]) -> Iterat
         before = _files_at(run, target) if target < record.version else None
         after = _files_at(run, record.version)
         if before is None or after is None:
-            gone = target if before is None else record.version
-            yield unknowable(record.version, f"the log no longer shows the files of version {gone}")
+            unknown = target if before is None else record.version
+            yield unknowable(record.version, f"the log no longer shows the files of version {unknown}")
             continue
         missing = before.join(after, on=IDENTITY, how="anti", nulls_equal=True)
         extra = after.join(before, on=IDENTITY, how="anti", nulls_equal=True)
