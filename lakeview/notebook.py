@@ -52,13 +52,13 @@ def timeline(
     panels = charts.timeline.timeline_charts(
         line, events, ribbon, dark=dark, measure=measure, small=small, key=True, pick=False
     )
-    return _stacked(panels, "The log tells about no commits", dark, width)
+    return _stack(panels, "The log tells about no commits", dark, width)
 
 
 def files(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
     """Sizes of the live files in doubling bins: how many, and how many bytes."""
     bins = views.files.sizes.file_sizes(_snapshot(snapshot).files)
-    return _stacked(charts.files.size_histogram(bins, dark=dark), "No files", dark, width)
+    return _stack(charts.files.size_histogram(bins, dark=dark), "No files", dark, width)
 
 
 def partitions(snapshot: Snapshot | Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
@@ -67,7 +67,7 @@ def partitions(snapshot: Snapshot | Table, *, dark: bool = False, width: int = W
     sizes, keys = views.partitions.sizes.partition_sizes(now), views.partitions.keys.partition_names(now)
     arrivals = None if isinstance(snapshot, Snapshot) else _arrivals(snapshot)
     panels = charts.partitions.partition_bars(sizes, keys=keys, arrivals=arrivals, dark=dark)
-    return _stacked(panels, "This table has no partitions", dark, width)
+    return _stack(panels, "This table has no partitions", dark, width)
 
 
 def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) -> StackedChart:
@@ -78,7 +78,7 @@ def partition_writes(table: Table, *, dark: bool = False, width: int = WIDTH) ->
     writes = views.partitions.writes.partition_writes(snapshot.files, lifetimes, line, partitions=order)
     keys = views.partitions.keys.partition_names(snapshot)
     panels = charts.partitions.partition_writes(writes, keys=keys, dark=dark)
-    return _stacked(panels, "The log does not tell when partitions were written", dark, width)
+    return _stack(panels, "The log does not tell when partitions were written", dark, width)
 
 
 def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = WIDTH) -> StackedChart:
@@ -92,7 +92,7 @@ def nulls(table: Table, *, versions: int = 24, dark: bool = False, width: int = 
         for v in views.schema.columns.spread_evenly(list(moments), versions)
     ]
     panels = charts.columns.null_heatmap(views.schema.null_shares.null_shares_by_version(shares), dark=dark)
-    return _stacked(panels, "No statistics", dark, width)
+    return _stack(panels, "No statistics", dark, width)
 
 
 def schema_diff(
@@ -157,8 +157,8 @@ def _schemas(table: Table) -> list[SchemaVersion]:
     return schemas
 
 
-def _stacked(panels: list[AnyChart], nothing: str, dark: bool, width: int) -> StackedChart:
-    return charts.theme.stacked(panels or [charts.theme.words(nothing, dark=dark)], dark=dark, width=width)
+def _stack(panels: list[AnyChart], nothing: str, dark: bool, width: int) -> StackedChart:
+    return charts.theme.stack_charts(panels or [charts.theme.words(nothing, dark=dark)], dark=dark, width=width)
 
 
 register()

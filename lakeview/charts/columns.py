@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, finished, layered
+from lakeview.charts.theme import AnyChart, finish_chart, layer_charts
 from lakeview.views.units import format_moment, format_percent, format_version
 
 _MOST_COLUMNS = 40
@@ -99,7 +99,7 @@ def null_heatmap(
     if selection is not None:
         cell = cells.filter(pl.col("column") == selection[0], pl.col("commit") == str(selection[1]))
         layers.insert(-1, alt.Chart(cell).mark_rect(filled=False, stroke=p.blue, strokeWidth=2).encode(x=x, y=y))
-    return [finished(layered(*layers), p, height=18 * len(columns))]
+    return [finish_chart(layer_charts(*layers), p, height=18 * len(columns))]
 
 
 def _before_columns(cells: pl.DataFrame, labels: list[str], since: Mapping[str, int | None]) -> pl.DataFrame:

@@ -33,7 +33,7 @@ TOOLTIP = (
 )
 
 
-def marked(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame:
+def style_marks(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame:
     """`tooltip_rows` of SAMPLED with how each commit is drawn: `lane`, `color`, `shape`, `size`."""
     lane = (
         pl.when("suspicious")

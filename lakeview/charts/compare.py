@@ -11,7 +11,7 @@ import polars as pl
 from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.partitions import short_names
-from lakeview.charts.theme import AnyChart, finished, layered
+from lakeview.charts.theme import AnyChart, finish_chart, layer_charts
 from lakeview.views.units import format_bytes, format_change, format_percent
 
 _MOST_PARTITIONS = 40
@@ -62,7 +62,7 @@ def partition_diff_chart(diff: pl.DataFrame, *, keys: Sequence[str] = (), dark: 
         base.transform_filter("datum.count > 0").mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
         base.transform_filter("datum.count < 0").mark_text(align="right", dx=-5).encode(x=x, y=y, text="figure:N"),
     ]
-    return [finished(layered(*layers), p, height=_ROW * len(names))]
+    return [finish_chart(layer_charts(*layers), p, height=_ROW * len(names))]
 
 
 def shift_chart(shift: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
@@ -132,7 +132,7 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
         # a rim of the page's colour: the pale bar would cross the words out
         layers.append(words.mark_text(align=align, dx=gap, dy=lift, stroke=p.page, strokeWidth=9, strokeJoin="round"))
         layers.append(words.mark_text(align=align, dx=gap, dy=lift))
-    return [finished(layered(*layers), p, height=_ROW * rows.height, title=None)]
+    return [finish_chart(layer_charts(*layers), p, height=_ROW * rows.height, title=None)]
 
 
 def _shares(rows: pl.DataFrame, side: str) -> list[str]:

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import SHORT_COUNTS, exact_count, peak, picks, texts
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, finished, layered
+from lakeview.charts.theme import AnyChart, finish_chart, layer_charts
 from lakeview.model.printable import shorten_column
 from lakeview.views.units import format_percent
 
@@ -35,8 +35,8 @@ def distribution_bars(rows: pl.DataFrame, *, absent: str | None = None, dark: bo
     before = alt.Undefined if absent is None else f"{absent}: absent from the files"
     title = alt.TitleParams(_title(rows), subtitle=before, frame="bounds", dx=0, limit=260)
     if bins.height:
-        return finished(_histogram(bins, p), p, height=_HEIGHT, title=title)
-    return finished(_bars(marks, p), p, height=max(_HEIGHT, 18 * marks.height), title=title)
+        return finish_chart(_histogram(bins, p), p, height=_HEIGHT, title=title)
+    return finish_chart(_bars(marks, p), p, height=max(_HEIGHT, 18 * marks.height), title=title)
 
 
 def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
@@ -64,7 +64,7 @@ def _histogram(bins: pl.DataFrame, p: Palette) -> AnyChart:
         .encode(x=x, y=alt.value(_HEIGHT), text="short:N")
         for end, side, shift in sides
     ]
-    return layered(
+    return layer_charts(
         base.mark_bar(color=p.blue).encode(x=x, y=y, tooltip=tooltip),
         # the whole column answers to the pointer, however low its bar is
         _clickable(base.mark_rect(color=p.orange).encode(x=x, tooltip=tooltip)),
@@ -78,7 +78,7 @@ def _bars(rows: pl.DataFrame, p: Palette) -> AnyChart:
     x = alt.X("count:Q", axis=None, scale=alt.Scale(domain=[0, max(peak(rows["count"]), 1) * 1.25], nice=False))
     tooltip = [alt.Tooltip("label:N", title="value"), *_TOOLTIP]
     base = alt.Chart(rows)
-    return layered(
+    return layer_charts(
         base.mark_bar(height=15, opacity=0.45).encode(x=x, y=y, color=alt.Color("color:N", scale=None)),
         base.mark_text(align="left", dx=4, color=p.text).encode(x=alt.value(0), y=y, text="short:N"),
         base.mark_text(align="right", color=p.text).encode(x=alt.value("width"), y=y, text="part:N"),

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.palette import Palette
-from lakeview.charts.theme import AnyChart, finished, layered, no_axis, time_axis
+from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, no_axis, time_axis
 from lakeview.model.printable import shorten
 
 _ROWS = 3
@@ -60,8 +60,8 @@ def event_labels(events: pl.DataFrame, domain: tuple[datetime, datetime], p: Pal
         )
         for left in (True, False)
     ]
-    chart = layered(*layers)
-    return finished(chart, p, height=_ROW_HEIGHT * num_rows)
+    chart = layer_charts(*layers)
+    return finish_chart(chart, p, height=_ROW_HEIGHT * num_rows)
 
 
 def _with_positions(events: pl.DataFrame, domain: tuple[datetime, datetime]) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, label_axis, peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finished, layered
+from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finish_chart, layer_charts
 from lakeview.views.thresholds import TARGET_HIGH, TARGET_LOW
 from lakeview.views.units import format_bytes, format_count, format_percent
 
@@ -81,7 +81,7 @@ def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, las
                 text=text, align="right", baseline="bottom", y=-4, x="width"
             )
         )
-    return finished(layered(*layers), p, height=96, title=title)
+    return finish_chart(layer_charts(*layers), p, height=96, title=title)
 
 
 _TOOLTIP = (("label", "size"), ("files_text", "files"), ("bytes_text", "bytes"), ("share", "of all bytes"))
@@ -168,8 +168,8 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     ]
     more = f"; the {_MOST_COLUMNS} largest of {chunks.height:,}" if chunks.height > _MOST_COLUMNS else ""
     return [
-        finished(
-            layered(*layers),
+        finish_chart(
+            layer_charts(*layers),
             p,
             height=_ROW_HEIGHT * columns.height,
             title=f"{title}; pale: before compression{more}",

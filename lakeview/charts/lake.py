@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, picks, texts
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, byte_unit, finished, layered
+from lakeview.charts.theme import AnyChart, byte_unit, finish_chart, layer_charts
 from lakeview.model.printable import ELLIPSIS
 from lakeview.views.lake import LakeState
 from lakeview.views.units import format_age, format_bytes, format_count
@@ -65,8 +65,8 @@ def lake_bars(tables: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     base = alt.Chart(rows)
     more = f", the largest {_MOST_BARS} of {readable.height:,}" if readable.height > _MOST_BARS else ""
     return [
-        finished(
-            layered(
+        finish_chart(
+            layer_charts(
                 base.mark_bar(height=12)
                 .encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip)
                 .add_params(picks("address")),

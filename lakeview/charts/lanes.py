@@ -8,11 +8,11 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from lakeview.charts.commit_marks import marked, tooltip_rows
+from lakeview.charts.commit_marks import style_marks, tooltip_rows
 from lakeview.charts.marks import label_axis, picks, targets, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.schema_diff import change_text
-from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_moment, format_version
 
@@ -32,7 +32,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     names = {name: shorten(name, _LONGEST) for name in sums["writer"]}
     if len(set(names.values())) < len(names):  # two that begin alike
         names = {name: name for name in names}
-    rows = marked(commits, tooltip_rows(commits), p).with_columns(lane_of=commits["writer"].replace_strict(names))
+    rows = style_marks(commits, tooltip_rows(commits), p).with_columns(lane_of=commits["writer"].replace_strict(names))
     y = alt.Y(
         "lane_of:O",
         title=None,
@@ -49,7 +49,7 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
         shape=alt.Shape("shape:N", scale=None),
         size=alt.Size("size:Q", scale=None),
     )
-    return [finished(layered(points, targets(base, "version")), p, height=_WRITER_HEIGHT * len(names))]
+    return [finish_chart(layer_charts(points, targets(base, "version")), p, height=_WRITER_HEIGHT * len(names))]
 
 
 _MOST_COLUMNS = 60
@@ -79,7 +79,7 @@ def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *,
     )
     names = dict(zip(lanes["lane"], (shorten(name, _LONGEST) for name in lanes["column"]), strict=True))
     order = [str(lane) for lane in names]
-    labels = ", ".join(f"'{lane}': {_quoted(name)}" for lane, name in names.items())
+    labels = ", ".join(f"'{lane}': {_string_literal(name)}" for lane, name in names.items())
     y = alt.Y(
         "lane:O",
         title=None,
@@ -99,7 +99,7 @@ def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *,
     points = base.mark_point(filled=True, opacity=1, size=46).encode(
         color=alt.Color("color:N", scale=None), shape=alt.Shape("shape:N", scale=None)
     )
-    return [finished(layered(bars, points, targets(base, "commit")), p, height=_COLUMN_HEIGHT * len(order))]
+    return [finish_chart(layer_charts(bars, points, targets(base, "commit")), p, height=_COLUMN_HEIGHT * len(order))]
 
 
 _TOOLTIP = (
@@ -131,7 +131,7 @@ def _changes(events: pl.DataFrame) -> pl.Series:
     return pl.Series([f"{c}: {text}" if text else c for c, text in zip(events["change"], changes, strict=True)])
 
 
-def _quoted(name: str) -> str:
+def _string_literal(name: str) -> str:
     """Quote a name as a string literal of Vega's expression language."""
     units = name.encode("utf-16-be", "surrogatepass").hex()
     return "'" + "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)) + "'"
@@ -179,4 +179,4 @@ def branch_graph_chart(graph: pl.DataFrame, *, dark: bool = False) -> list[AnyCh
         .mark_text(align="left", dx=8, dy=-9, color=p.blue_text, fontSize=11)
         .encode(x=x, y=y, text="refs:N"),
     ]
-    return [finished(layered(*layers), p, height=_BRANCH_HEIGHT * len(lanes))]
+    return [finish_chart(layer_charts(*layers), p, height=_BRANCH_HEIGHT * len(lanes))]

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, byte_unit, finished, layered, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, byte_unit, finish_chart, layer_charts, time_axis, time_domain
 from lakeview.views.units import format_age, format_bytes, format_moment, format_range, format_version
 
 _HEIGHT = 260
@@ -45,7 +45,7 @@ def life_bands(cohorts: pl.DataFrame, until: datetime, *, dark: bool = False) ->
         )
         .add_params(picks("commit"))
     )
-    return [finished(layered(bands), p, height=_HEIGHT, title=title)]
+    return [finish_chart(layer_charts(bands), p, height=_HEIGHT, title=title)]
 
 
 _TOOLTIP = (
@@ -76,7 +76,7 @@ def _rows(cohorts: pl.DataFrame, until: datetime, last: datetime, divisor: float
             "since": texts(cohorts["begins"], format_moment),
             "until": ["now" if m is None else format_moment(m) for m in cohorts["ends"]],
             "life": texts(ages, format_age),
-            "how": [_ended(by, version) for *_, by, version in spans],
+            "how": [_end_text(by, version) for *_, by, version in spans],
             "files": [f"{n:,}" for n in cohorts["files"]],
             "size": texts(cohorts["bytes"], format_bytes),
         }
@@ -89,5 +89,5 @@ def _version_range(first: int | None, last: int | None) -> str:
     return format_range(first, last)
 
 
-def _ended(lane: str | None, version: int | None) -> str:
+def _end_text(lane: str | None, version: int | None) -> str:
     return "live" if version is None else f"{_ENDS.get(lane or '', 'removed')}, {format_version(version)}"

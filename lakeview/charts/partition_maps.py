@@ -20,7 +20,7 @@ from lakeview.charts.marks import (
     whole_axis,
 )
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, byte_unit, finished, layered, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, byte_unit, finish_chart, layer_charts, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_bytes, format_moment, format_percent, format_version
 
@@ -82,7 +82,7 @@ def _year(days: pl.DataFrame, title: str, top: float, selection: str | None, p: 
         _outline(rows, selection, p).encode(x=x, y=y),
         alt.Chart(rows).mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     ]
-    return finished(layered(*layers), p, height=7 * _CELL, title=title)
+    return finish_chart(layer_charts(*layers), p, height=7 * _CELL, title=title)
 
 
 def partition_heatmap(
@@ -107,14 +107,14 @@ def partition_heatmap(
     color = alt.Color("value:Q", scale=alt.Scale(range=list(p.sequential[2:]), domainMin=0))
     click = picks("partition")
     base = alt.Chart(rows)
-    chart = layered(
+    chart = layer_charts(
         base.mark_rect().encode(x=x, y=y, color=color, tooltip=_TOOLTIP),
         _outline(rows, selection, p).encode(x=x, y=y),
         base.mark_rect(opacity=0).encode(x=x, y=y, tooltip=_TOOLTIP).add_params(click),
     )
     height = min(max(len(down), 2) * 20, _MOST_ROWS_HIGH)
     title = alt.TitleParams(f"{names[0][:40]} across, {names[1][:40]} down; stronger is more bytes", dx=-_LABEL_WIDTH)
-    return [finished(chart, p, height=height, title=title)]
+    return [finish_chart(chart, p, height=height, title=title)]
 
 
 def _outline(rows: pl.DataFrame, selection: str | None, p: Palette) -> alt.Chart:
@@ -163,7 +163,7 @@ def partition_treemap(rects: pl.DataFrame, *, selection: str | None = None, dark
         .mark_text(align="left", baseline="top", dx=7, dy=6, color=p.text, fontWeight=600)
         .encode(x=x, y=y, text="figure:N"),
     ]
-    return [finished(layered(*layers), p, height=340, title="Bytes, area by partition")]
+    return [finish_chart(layer_charts(*layers), p, height=340, title="Bytes, area by partition")]
 
 
 def partition_course(history: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
@@ -206,7 +206,7 @@ def _step(rows: pl.DataFrame, measure: str, title: str, p: Palette, x: alt.X) ->
         base.mark_point(filled=True, size=24, opacity=1, color=p.blue).encode(x=x, y=y),
         base.mark_rule(opacity=0.001, strokeWidth=9).encode(x=x, tooltip=tooltip),  # a dot is hard to hit
     ]
-    return finished(layered(*layers), p, height=72, title=title)
+    return finish_chart(layer_charts(*layers), p, height=72, title=title)
 
 
 _TOOLTIP = tooltips((("partition", "partition"), ("size", "bytes"), ("rows", "rows"), ("files", "files")))

@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finished, layered, time_axis
+from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finish_chart, layer_charts, time_axis
 from lakeview.model.partition_texts import PERCENT, SLASH
 from lakeview.model.printable import ELLIPSIS
 from lakeview.views.partitions.keys import MOMENT, NO_PARTITION, key_pattern, with_slashes
@@ -118,7 +118,7 @@ def partition_writes(writes: pl.DataFrame, *, keys: Sequence[str] = (), dark: bo
         base.mark_rect(opacity=0).encode(x=x, x2="until:T", y=y, tooltip=tooltip).add_params(picks("partition")),
     ]
     height = min(19, 1200 // order.len()) * order.len()
-    return [finished(layered(*layers), p, height=height)]
+    return [finish_chart(layer_charts(*layers), p, height=height)]
 
 
 def _named_loads(writes: pl.DataFrame, ends: tuple[datetime, datetime], p: Palette) -> pl.DataFrame:
@@ -162,8 +162,8 @@ def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palet
         x=x, y=y, color=alt.Color("color:N", scale=None), opacity=alt.Opacity("weight:Q", scale=None)
     )
     words = alt.Chart(rows.filter(pl.col("words") != "")).mark_text(baseline="bottom", dy=-3, color=p.orange_text)
-    layers = layered(bars, middle.encode(y=y), words.encode(x=x, y=y, text="words:N"), _columns(rows, x))
-    return finished(layers, p, height=96, title=title)
+    layers = layer_charts(bars, middle.encode(y=y), words.encode(x=x, y=y, text="words:N"), _columns(rows, x))
+    return finish_chart(layers, p, height=96, title=title)
 
 
 def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette) -> AnyChart:
@@ -175,12 +175,12 @@ def _median_files(rows: pl.DataFrame, x: alt.X, p: Palette) -> AnyChart:
     )
     band = alt.Chart(pl.DataFrame({"low": [TARGET_LOW / MIB], "high": [TARGET_HIGH / MIB]})).mark_rect(color=p.band)
     dots = alt.Chart(rows).mark_point(filled=True, opacity=1, size=40)
-    layers = layered(
+    layers = layer_charts(
         band.encode(y=alt.Y("low:Q", title=None), y2="high:Q"),
         dots.encode(x=x, y=y, color=alt.Color("file_color:N", scale=None)),
         _columns(rows, x),
     )
-    return finished(layers, p, height=66, title="Median file, MiB, log scale; band is the target")
+    return finish_chart(layers, p, height=66, title="Median file, MiB, log scale; band is the target")
 
 
 def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette) -> AnyChart:
@@ -197,10 +197,10 @@ def _file_counts(rows: pl.DataFrame, x: alt.X, p: Palette) -> AnyChart:
                 color=alt.Color("word_color:N", scale=None),
             )
         )
-        return finished(layered(words, _columns(rows, x)), p, height=18, title="Files")
+        return finish_chart(layer_charts(words, _columns(rows, x)), p, height=18, title="Files")
     y = alt.Y("value:Q", title=None, scale=alt.Scale(type="symlog", domainMin=0), axis=whole_axis(tickCount=2))
     bars: alt.Chart = alt.Chart(rows).mark_bar().encode(x=x, y=y, color=alt.Color("file_color:N", scale=None))
-    return finished(layered(bars, _columns(rows, x)), p, height=44, title="Files, log scale")
+    return finish_chart(layer_charts(bars, _columns(rows, x)), p, height=44, title="Files, log scale")
 
 
 def _columns(rows: pl.DataFrame, x: alt.X) -> alt.Chart:

@@ -7,7 +7,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, from_zero, peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, finished, layered, span_unit, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, span_unit, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.pipelines import RunOutcome, newest_nodes, range_edges, run_outcomes, version_name
 from lakeview.views.units import format_duration, format_moment, format_range, format_version
@@ -79,7 +79,7 @@ def run_bars(runs: pl.DataFrame, run_id: str | None = None, *, dark: bool = Fals
         .encode(x=x, y=y, color=color, shape=alt.Shape("shape:N", scale=None), tooltip=tooltip)
         .add_params(picks("run_id")),
     ]
-    return [finished(layered(*layers), p, height=_RUNS_HEIGHT, title=f"Duration of runs, {unit}")]
+    return [finish_chart(layer_charts(*layers), p, height=_RUNS_HEIGHT, title=f"Duration of runs, {unit}")]
 
 
 def lineage_chart(
@@ -128,7 +128,7 @@ def lineage_chart(
         alt.Chart(dots).mark_text(dy=-12, limit=_LABEL, color=p.text).encode(x=x, y=y, text="label:N"),
     ]
     more = f"the newest {few.height:,} of {nodes.height:,} table versions" if few.height < nodes.height else None
-    return [finished(layered(*layers), p, height=_ROW * height + 20, title=more)]
+    return [finish_chart(layer_charts(*layers), p, height=_ROW * height + 20, title=more)]
 
 
 def _lines(dots: pl.DataFrame, edges: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.charts.marks import SHORT_COUNTS, exact_count, from_zero, label_axis, picks, step_line, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, finished, layered, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_bytes, format_mean, format_means, format_moment, format_percent, format_version
 from lakeview.views.values import without_seconds
@@ -86,7 +86,7 @@ def clustering_bars(clustering: pl.DataFrame, *, selection: str | None = None, d
         base.mark_text(align="left", dx=5).encode(x=alt.X("reads_share:Q", scale=x_scale), y=y, text="figure:N"),
         base.mark_rect(opacity=0).encode(y=y, tooltip=tooltip).add_params(click),
     ]
-    return [finished(layered(*layers), p, height=_ROW_HEIGHT * columns.height)]
+    return [finish_chart(layer_charts(*layers), p, height=_ROW_HEIGHT * columns.height)]
 
 
 def depth_chart(profile: pl.DataFrame, files: int, *, column: str, dark: bool = False) -> list[AnyChart]:
@@ -120,7 +120,7 @@ def depth_chart(profile: pl.DataFrame, files: int, *, column: str, dark: bool = 
         base.mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip),
     ]
     title = f"Files opened for one value, of {files:,}"
-    return [finished(layered(*layers), p, height=110, title=title)]
+    return [finish_chart(layer_charts(*layers), p, height=110, title=title)]
 
 
 def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
@@ -159,7 +159,7 @@ def _line(
         base.mark_point(filled=True, size=22, opacity=1, color=p.blue).encode(x=x, y=y, tooltip=tooltip),
         base.mark_rule(opacity=0.001, strokeWidth=9).encode(x=x, tooltip=tooltip),
     ]
-    return finished(layered(*layers), p, height=72, title=title)
+    return finish_chart(layer_charts(*layers), p, height=72, title=title)
 
 
 def _reads_text(rows: pl.DataFrame) -> pl.Series:
@@ -195,4 +195,4 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette) -> AnyChart:
         ),
         labels.mark_text(align="left", baseline="top", dx=2, dy=5).encode(x=x, y=y, text="text:N"),
     ]
-    return finished(layered(*layers), p, height=36 * len(versions), title=title)
+    return finish_chart(layer_charts(*layers), p, height=36 * len(versions), title=title)

@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, count_unit, finished, layered, span_unit, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, count_unit, finish_chart, layer_charts, span_unit, time_axis, time_domain
 from lakeview.views.units import format_age, format_count, format_moment, format_percent, format_version
 
 TrendKind = Literal["share", "count", "number", "days"]
@@ -47,7 +47,9 @@ def load_trend_chart(
         title = f"{title}, {unit}"
     if loads["band_days"].count():
         title = f"{title}; band by the days passed"
-    rows = _texts(_sampled(loads), kind, divisor, unit).with_columns(pl.col("value", "band_low", "band_high") / divisor)
+    rows = _texts(_sample_runs(loads), kind, divisor, unit).with_columns(
+        pl.col("value", "band_low", "band_high") / divisor
+    )
     domain = time_domain(rows["timestamp"])
     x = time_axis(domain, labels=True)
     scale, axis = _scale(rows, kind)
@@ -92,10 +94,10 @@ def load_trend_chart(
     layers.append(whole.add_params(picks("commit")))
     # a field without a value has no extent, of which Vega warns in the browser's console
     visible = [layer for layer in layers if isinstance(layer.data, pl.DataFrame) and not layer.data.is_empty()]
-    return [finished(layered(*visible), p, height=90, title=title)]
+    return [finish_chart(layer_charts(*visible), p, height=90, title=title)]
 
 
-def _sampled(rows: pl.DataFrame) -> pl.DataFrame:
+def _sample_runs(rows: pl.DataFrame) -> pl.DataFrame:
     """Keep the min and max of each run of loads, and the anomalies."""
     if rows.height <= MOST_POINTS:
         return rows
@@ -157,7 +159,7 @@ def _scale(rows: pl.DataFrame, kind: TrendKind) -> tuple[alt.Scale, alt.Axis]:
     highest = max((abs(v) for v in (_largest(rows[n]) for n in ("value", "band_high")) if v is not None), default=0.0)
     if highest == 0 and not (rows["value"] < 0).any():
         return alt.Scale(domain=[0, 1]), axis
-    if _flattened(rows):
+    if _is_flattened(rows):
         marks = [0.0, *(10.0**n for n in range(0, 16, 1 if highest < 10_000 else 3) if 10.0**n <= highest)]
         axis.values, axis.tickCount = marks, 2 * len(marks)  # of more marks than ticks are asked for Vega drops some
         return alt.Scale(zero=True, nice=False, type="symlog"), axis
@@ -174,7 +176,7 @@ def _least_span(rows: pl.DataFrame, highest: float) -> list[float] | None:
     return [low - more, high + more] if more > 0 else None
 
 
-def _flattened(rows: pl.DataFrame) -> bool:
+def _is_flattened(rows: pl.DataFrame) -> bool:
     inside = _largest(rows.filter(~pl.col("outside"))["value"])
     most = _largest(rows["value"])
     return inside is not None and most is not None and inside > 0 and most > _SYMLOG_TIMES * inside

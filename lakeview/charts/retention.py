@@ -7,7 +7,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, peak, picks, step_line, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, byte_unit, finished, layered
+from lakeview.charts.theme import AnyChart, byte_unit, finish_chart, layer_charts
 from lakeview.views.sums import total_of
 from lakeview.views.units import format_bytes, format_count, format_moment, format_percent, format_version
 
@@ -79,7 +79,7 @@ def _curve(
             align="right" if right else "left", dx=-7 if right else 7, dy=-8, fontWeight=600, color=words
         ).encode(x=x, y=y, text="figure:N"),
     ]
-    return finished(layered(*layers), p, height=104, title=title)
+    return finish_chart(layer_charts(*layers), p, height=104, title=title)
 
 
 def _steps(curve: pl.DataFrame, longest: float) -> pl.DataFrame:
@@ -152,7 +152,7 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False) -> AnyChart:
         bars.mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
     ]
     heading = alt.TitleParams(title, frame="bounds", dx=0)
-    return finished(layered(*layers), p, height=max(22 * rows.height, 30), title=heading)
+    return finish_chart(layer_charts(*layers), p, height=max(22 * rows.height, 30), title=heading)
 
 
 def _commit_name(version: int, operation: str | None) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, finished, layered, no_axis, time_axis, time_domain
+from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, no_axis, time_axis, time_domain
 from lakeview.views.timeline.readability import readability_runs, runs_text
 from lakeview.views.units import format_moment, format_range
 
@@ -60,8 +60,8 @@ def ribbon_chart(
         .mark_text(text="\N{MULTIPLICATION X}", fontSize=10, color=p.page)
         .encode(x=time_axis(ends, labels=True, field="middle"), y=alt.datum(0.5))
     )
-    chart = layered(rects, crosses)
-    return finished(chart, p, height=22, title=_key(ribbon) if key else None)
+    chart = layer_charts(rects, crosses)
+    return finish_chart(chart, p, height=22, title=_key(ribbon) if key else None)
 
 
 _TOOLTIP = (("versions", "version"), ("committed", "committed, UTC"), ("word", "readable"))

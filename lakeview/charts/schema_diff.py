@@ -7,7 +7,7 @@ import polars as pl
 
 from lakeview.charts.marks import tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.theme import AnyChart, finished, layered
+from lakeview.charts.theme import AnyChart, finish_chart, layer_charts
 from lakeview.model.printable import shorten
 
 _MOST_ROWS = 60
@@ -39,7 +39,7 @@ def schema_diff_chart(
         for name, share in _COLUMNS
     ]
     heading = None if title is None else alt.TitleParams(title, dx=0)
-    return finished(layered(*layers), p, height=20 * max(rows.height, 1), title=heading, width=width)
+    return finish_chart(layer_charts(*layers), p, height=20 * max(rows.height, 1), title=heading, width=width)
 
 
 def _lines(diff: pl.DataFrame, p: Palette) -> pl.DataFrame:

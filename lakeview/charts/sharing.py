@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, from_zero, peak, texts, tooltips, whole_axis
 from lakeview.charts.palette import palette
-from lakeview.charts.theme import AnyChart, byte_unit, finished, time_axis
+from lakeview.charts.theme import AnyChart, byte_unit, finish_chart, time_axis
 from lakeview.views.units import count_text, format_bytes
 
 
@@ -45,5 +45,5 @@ def reads_by_day_bars(days: pl.DataFrame, *, dark: bool = False) -> list[AnyChar
         chart: alt.Chart = (
             alt.Chart(rows).mark_rule(strokeWidth=thick, color=color).encode(x=x, y=y, y2=alt.datum(0), tooltip=tooltip)
         )
-        panels.append(finished(chart, p, height=height, title=heading))
+        panels.append(finish_chart(chart, p, height=height, title=heading))
     return panels

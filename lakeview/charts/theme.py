@@ -65,7 +65,7 @@ def config(p: Palette) -> dict[str, Any]:
     }
 
 
-def finished(
+def finish_chart(
     chart: AnyChart,
     p: Palette,
     *,
@@ -89,7 +89,7 @@ def finished(
     return chart
 
 
-def stacked(charts: Sequence[AnyChart], *, dark: bool = False, width: int = 900) -> StackedChart:
+def stack_charts(charts: Sequence[AnyChart], *, dark: bool = False, width: int = 900) -> StackedChart:
     """Panels as one chart, for places that show one: notebooks, saved pictures. `width` in pixels, of the plots."""
     panels = []
     for chart in charts:
@@ -117,7 +117,7 @@ def no_axis() -> alt.Axis:
     return alt.Axis(title=None, labelOpacity=0, grid=False, domain=False)
 
 
-def layered(*layers: AnyChart) -> alt.LayerChart:
+def layer_charts(*layers: AnyChart) -> alt.LayerChart:
     """Layers as one chart (`alt.layer` may also make facets, which have no place here)."""
     chart = alt.layer(*layers)
     if not isinstance(chart, alt.LayerChart):
@@ -133,7 +133,7 @@ def words(text: str, *, dark: bool = False) -> AnyChart:
         .mark_text(align="left", color=p.muted)
         .encode(x=alt.value(0), text="text:N")
     )
-    return finished(chart, p, height=24)
+    return finish_chart(chart, p, height=24)
 
 
 def time_domain(moments: pl.Series) -> tuple[datetime, datetime]:

@@ -9,7 +9,7 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.commit_marks import SHAPES, TOOLTIP, marked, opacities, tooltip_rows
+from lakeview.charts.commit_marks import SHAPES, TOOLTIP, opacities, style_marks, tooltip_rows
 from lakeview.charts.event_labels import event_colours, event_labels
 from lakeview.charts.marks import peak, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
@@ -20,8 +20,8 @@ from lakeview.charts.theme import (
     AnyChart,
     byte_unit,
     count_unit,
-    finished,
-    layered,
+    finish_chart,
+    layer_charts,
     time_axis,
     time_domain,
 )
@@ -65,7 +65,7 @@ def timeline_charts(
     domain = time_domain(timeline["timestamp"])
     if matching is not None:
         timeline = timeline.with_columns(matches=pl.col("version").is_in(matching.implode()))
-    shared = _Shared(p, domain, _marks(timeline, events, version, domain, p), pick, _band(span, domain))
+    shared = _PanelContext(p, domain, _marks(timeline, events, version, domain, p), pick, _band(span, domain))
     plots = _panels(timeline, measure, checkpoints, p, small=small)
     panels: list[AnyChart] = []
     labels = None if events is None else event_labels(events, domain, p)
@@ -91,7 +91,7 @@ def _panels(
 
 
 @dataclass(frozen=True, slots=True)
-class _Shared:
+class _PanelContext:
     """What all panels of one picture have in common: `marks` are rules through every panel, `band` (`timestamp, until`)
     lies behind them."""
 
@@ -154,7 +154,9 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
 def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palette) -> _Panel:
     marks = lane_marks(timeline)
     # the pale marks first: the others lie above them
-    rows = marked(marks, tooltip_rows(marks), p).with_columns(opacities(marks)).sort("opacity", maintain_order=True)
+    rows = (
+        style_marks(marks, tooltip_rows(marks), p).with_columns(opacities(marks)).sort("opacity", maintain_order=True)
+    )
     if checkpoints is not None:
         commits = checkpoints.select("version").join(timeline, on="version", how="inner", maintain_order="left")
         places = lane_marks(commits, _MOST_CHECKPOINTS)
@@ -170,7 +172,7 @@ def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palett
     return _Panel("commits", "Commits", 14 * len(lanes), rows, lanes)
 
 
-def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChart:
+def _panel(plot: _Panel, shared: _PanelContext, *, last: bool, brush: bool) -> AnyChart:
     p, x = shared.p, time_axis(shared.domain, labels=last)
     axis = whole_axis() if plot.is_whole else alt.Axis()
     base = alt.Chart(plot.rows)
@@ -229,8 +231,8 @@ def _panel(plot: _Panel, shared: _Shared, *, last: bool, brush: bool) -> AnyChar
             )
         )
     layers.append(_hover(plot.rows, x, shared))
-    chart = layered(*layers)
-    return finished(chart, p, height=plot.height, title=plot.title)
+    chart = layer_charts(*layers)
+    return finish_chart(chart, p, height=plot.height, title=plot.title)
 
 
 def _band(span: tuple[datetime, datetime] | None, domain: tuple[datetime, datetime]) -> pl.DataFrame:
@@ -240,12 +242,12 @@ def _band(span: tuple[datetime, datetime] | None, domain: tuple[datetime, dateti
     return ends.filter(pl.col("timestamp") < pl.col("until"))
 
 
-def _band_layer(shared: _Shared, x: alt.X) -> AnyChart:
+def _band_layer(shared: _PanelContext, x: alt.X) -> AnyChart:
     chart: alt.Chart = alt.Chart(shared.band).mark_rect(color=shared.p.band).encode(x=x, x2="until:T")
     return chart
 
 
-def _rules(shared: _Shared, x: alt.X) -> AnyChart:
+def _rules(shared: _PanelContext, x: alt.X) -> AnyChart:
     """Dashed rules of the events, and a solid one of the version shown."""
     chart: alt.Chart = (
         alt.Chart(shared.marks)
@@ -259,7 +261,7 @@ def _rules(shared: _Shared, x: alt.X) -> AnyChart:
     return chart
 
 
-def _hover(rows: pl.DataFrame, x: alt.X, shared: _Shared) -> AnyChart:
+def _hover(rows: pl.DataFrame, x: alt.X, shared: _PanelContext) -> AnyChart:
     """An invisible rule a version: it carries the tooltip and the click, and shows what was picked."""
     chart: alt.Chart = (
         alt.Chart(rows.unique("version", maintain_order=True))

@@ -196,7 +196,7 @@ def rotate_keys(configuration: Path) -> None:
             kind="bad-configuration",
         )  # fmt: skip
     place = Path(settings.keys)
-    save_keys(place, load_keys(place).rotated())
+    save_keys(place, load_keys(place).rotate())
     click.echo(f"new keys are in {place.name}; restart the server")
 
 

@@ -78,7 +78,7 @@ class _Column:
         """The columns of a terminal that its widest cell takes."""
         return max(map(_wide, self.cells))
 
-    def shortened(self) -> _Column:
+    def without_seconds(self) -> _Column:
         """The same without seconds, where all its moments are whole minutes."""
         head, *cells = self.cells
         if not self.is_time or not all(c.endswith(":00") for c in cells if c):
@@ -94,21 +94,23 @@ def table(frame: pl.DataFrame, *, limit: int | None = None, is_data: bool = Fals
     """
     columns = [_column(values, is_data) for values in frame.get_columns()]
     if limit is not None and not is_data and _total([c.width for c in columns]) > limit:
-        columns = _shortened(columns)
+        columns = _shorten_columns(columns)
     least = [_wide(c.cells[0]) if c.may_be_cut else c.width for c in columns]
     widths = _fitting([c.width for c in columns], least, limit)
     for line in zip(*(c.cells for c in columns), strict=True):
         texts = zip(line, columns, widths, strict=True)
-        yield GAP.join(_padded(_cut(text, w), w, right=c.right) for text, c, w in texts).rstrip()
+        yield GAP.join(_pad(_cut(text, w), w, right=c.right) for text, c, w in texts).rstrip()
 
 
 def full_width(frame: pl.DataFrame) -> int:
     """The columns of a terminal that the lines of a frame take where no text is cut."""
-    return _total([c.width for c in _shortened([_column(values, is_data=False) for values in frame.get_columns()])])
+    return _total(
+        [c.width for c in _shorten_columns([_column(values, is_data=False) for values in frame.get_columns()])]
+    )
 
 
-def _shortened(columns: list[_Column]) -> list[_Column]:
-    return [c.shortened() for c in columns if any(c.cells[1:])] or columns
+def _shorten_columns(columns: list[_Column]) -> list[_Column]:
+    return [c.without_seconds() for c in columns if any(c.cells[1:])] or columns
 
 
 def _column(values: pl.Series, is_data: bool) -> _Column:
@@ -173,7 +175,7 @@ def _cut(text: str, wide: int) -> str:
     return head + "…"
 
 
-def _padded(text: str, wide: int, *, right: bool) -> str:
+def _pad(text: str, wide: int, *, right: bool) -> str:
     blanks = " " * (wide - _wide(text))
     return blanks + text if right else text + blanks
 

@@ -39,7 +39,7 @@ class StoryCatalog(InMemoryCatalog):
 
     def __init__(self, recorded: Path, folder: Path) -> None:
         places = {_RECORD: str(recorded), _FOLDER: str(folder)}
-        io = f"{Moved.__module__}.{Moved.__qualname__}"
+        io = f"{FutureFiles.__module__}.{FutureFiles.__qualname__}"
         super().__init__("demo", warehouse=str(recorded), **{PY_IO_IMPL: io}, **places)
         self.place = str(recorded)
         self.create_namespace(NAMESPACE)
@@ -69,7 +69,7 @@ class StoryCatalog(InMemoryCatalog):
         # The library asks the wall clock in three places; all of them end in this step of a commit.
         now = round(self.moment.timestamp() * 1000)
         staged = super()._update_and_stage_table(
-            current_table, table_identifier, requirements, tuple(_dated(u, now) for u in updates)
+            current_table, table_identifier, requirements, tuple(_set_time(u, now) for u in updates)
         )
         num_old = len(current_table.metadata.snapshot_log) if current_table else 0
         log = [
@@ -80,7 +80,7 @@ class StoryCatalog(InMemoryCatalog):
         return staged
 
 
-def _dated(update: TableUpdate, now: int) -> TableUpdate:
+def _set_time(update: TableUpdate, now: int) -> TableUpdate:
     """The update with a new snapshot of this time, in milliseconds since 1970."""
     if not isinstance(update, AddSnapshotUpdate):
         return update
@@ -103,7 +103,7 @@ def one_thread() -> Iterator[None]:
             ExecutorFactory._instance, ExecutorFactory._instance_pid = before
 
 
-class Moved(PyArrowFileIO):
+class FutureFiles(PyArrowFileIO):
     """Files of a folder that will be moved when it is whole, by the paths that they will have then."""
 
     @staticmethod

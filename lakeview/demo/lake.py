@@ -107,7 +107,7 @@ class Lake:
     def _load(self, load: Load, at: datetime, note: str) -> str:
         rows = self._rows(f.col("flight_date").between(load.first, load.last))
         if load.fault is not None:
-            rows = broken(rows, load.fault)
+            rows = inject_fault(rows, load.fault)
         self._write(_in_files(rows, load.by_airport), self.flights, at, note, statistics=load.statistics)
         span = f"{load.first}" if load.first == load.last else f"{load.first} to {load.last}"
         return f"flights: {span} loaded" + (f" ({load.fault})" if load.fault else "")
@@ -188,7 +188,7 @@ def _in_order(rows: DataFrame) -> DataFrame:
     return rows.sortWithinPartitions(*ORDER)
 
 
-def broken(rows: DataFrame, fault: Fault) -> DataFrame:
+def inject_fault(rows: DataFrame, fault: Fault) -> DataFrame:
     """The rows as they were delivered with this fault. The same in every build."""
     return _FAULTS[fault](rows)
 

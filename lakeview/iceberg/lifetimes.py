@@ -42,7 +42,7 @@ class FileLifetimes:
         self._lives = head, lifetimes.select(LIFETIMES.names())
         return lifetimes
 
-    def changed(self, head: int, leaves: Sequence[Leaf]) -> pl.DataFrame:
+    def of_changes(self, head: int, leaves: Sequence[Leaf]) -> pl.DataFrame:
         """`of`, for the paths that a snapshot still there added or removed: metrics are read of the manifests that name
         one of them, which are few where most snapshots of a large table expired."""
         lives = self.of(head)
@@ -60,7 +60,7 @@ class FileLifetimes:
     def _naming(self, spans: Sequence[Span], paths: pl.Series) -> list[Span]:
         """The manifests that name one of these paths."""
         entries, counts = self._tree.counted_entries(rows_of(spans))
-        numbers = _repeated({"number": range(len(spans))}, counts)["number"]
+        numbers = _repeat_rows({"number": range(len(spans))}, counts)["number"]
         hits = entries["path"].is_in(paths.implode()) & (entries["status"] != 2)
         return [spans[number] for number in numbers.filter(hits).unique().sort()]
 
@@ -96,7 +96,7 @@ class FileLifetimes:
         metrics = [field.id for _, field in leaves or () if field.id is not None]
         frames: list[pl.DataFrame] = []
         statistics: list[pl.DataFrame] = []
-        for entries in one_ahead(self._spanned(part, metrics) for part in together(manifests)):
+        for entries in one_ahead(self._with_spans(part, metrics) for part in together(manifests)):
             live = entries if deletes else entries.select(_OF_LIVES)
             live = live.filter((pl.col("status") != 2) & (pl.col("content") == 0))
             if leaves is not None:
@@ -114,7 +114,7 @@ class FileLifetimes:
         if not spans:
             return whole_life
         try:
-            frames = [self._spanned(manifests, [FILE_PATH_ID]) for manifests in together(spans)]
+            frames = [self._with_spans(manifests, [FILE_PATH_ID]) for manifests in together(spans)]
         except StoreUnavailableError:
             raise
         except LakeviewError:  # deletes that cannot be read may name any row
@@ -143,20 +143,20 @@ class FileLifetimes:
                 continue
             frames.append(manifests)
             places.append(i)
-        at = _repeated({"at": places}, [manifests.height for manifests in frames])
+        at = _repeat_rows({"at": places}, [manifests.height for manifests in frames])
         every = pl.concat(frames).hstack(at).group_by("manifest_path", "first_row_id", maintain_order=True)
         spans = every.agg(pl.exclude("at").last(), pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
         rows = spans.select(MANIFESTS.names()).iter_rows(named=True)
         return [Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]
 
-    def _spanned(self, spans: Sequence[Span], metrics: Collection[int]) -> pl.DataFrame:
+    def _with_spans(self, spans: Sequence[Span], metrics: Collection[int]) -> pl.DataFrame:
         """ENTRIES of these manifests with `first` and `last`."""
         entries, counts = self._tree.counted_entries(rows_of(spans), metrics)
         places = {"first": [span.first for span in spans], "last": [span.last for span in spans]}
-        return entries.hstack(_repeated(places, counts))
+        return entries.hstack(_repeat_rows(places, counts))
 
 
-def _repeated(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) -> pl.DataFrame:
+def _repeat_rows(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) -> pl.DataFrame:
     """Each row as often as its count says."""
     frame = pl.DataFrame(
         {**columns, "count": counts}, schema={**dict.fromkeys(columns, pl.Int64()), "count": pl.Int64()}

@@ -61,7 +61,7 @@ class MetadataFrames:
         """As `lifetimes`, of the paths that a snapshot still there added or removed."""
         state = self._state
         leaves = asked_leaves(state.metadata.schema, columns)
-        return state.lifetimes.changed(state.metadata.current_snapshot_id, leaves)
+        return state.lifetimes.of_changes(state.metadata.current_snapshot_id, leaves)
 
     def ref_lifetimes(self, ref: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES of the data files along a branch, or up to a tag; with `columns` as `lifetimes`, in the types of

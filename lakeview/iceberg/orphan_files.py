@@ -109,7 +109,7 @@ def orphan_files(state: State, listing: pl.DataFrame) -> pl.DataFrame:
     for paths in _recorded_paths(state):
         if orphans.is_empty():
             break
-        places = _resolved(state, paths).str.strip_prefix(root)
+        places = _resolve_paths(state, paths).str.strip_prefix(root)
         orphans = orphans.filter(~pl.col("name").is_in(places.implode()))
     return orphans
 
@@ -129,7 +129,7 @@ def _recorded_paths(state: State) -> Iterator[pl.Series]:
         yield tree.entries(pl.DataFrame([span.row for span in part], schema=MANIFESTS))["path"]
 
 
-def _resolved(state: State, paths: pl.Series) -> pl.Series:
+def _resolve_paths(state: State, paths: pl.Series) -> pl.Series:
     try:
         return state.locations.resolve_all(paths)
     except CorruptTableError:  # one of them is the path of no file

@@ -24,7 +24,7 @@ def schema_findings(metadata: Metadata) -> Iterator[Finding]:
     current = metadata.schemas[metadata.current_schema_id]
     schema_ids = {metadata.schema_of(s).schema_id for s in metadata.snapshots.values()} - {current.schema_id}
     yield from _changes([metadata.schemas[i] for i in sorted(schema_ids)], current, metadata.format_version)
-    yield from _reserved(current)
+    yield from _reserved_ids(current)
     yield from _identifiers(current)
 
 
@@ -51,7 +51,7 @@ def _changes(schemas: Iterable[RecordedSchema], current: RecordedSchema, version
                 )
 
 
-def _reserved(recorded: RecordedSchema) -> Iterator[Finding]:
+def _reserved_ids(recorded: RecordedSchema) -> Iterator[Finding]:
     for field_id, (path, _) in struct_fields(recorded.schema).items():
         if field_id > _HIGHEST_ID:
             yield spec_finding(

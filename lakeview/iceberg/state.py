@@ -26,7 +26,7 @@ class State:
         self.storage = storage
         self.relocate = relocate
         self.metadata_file = file
-        self.metadata = self._parsed(file.path)
+        self.metadata = self._parse(file.path)
         version_names.register({s.snapshot_id: s.sequence_number for s in self.metadata.snapshots.values()})
         self.place = place
         self.locations = Locations(storage.root, self.metadata, relocate)
@@ -37,7 +37,7 @@ class State:
 
     def earlier(self, entry: MetadataLogEntry) -> Metadata:
         """A metadata file that was current before; LakeviewError where it is gone or broken."""
-        return self._parsed(self.locations.resolve(entry.metadata_file))
+        return self._parse(self.locations.resolve(entry.metadata_file))
 
     def files(self, entry: SnapshotEntry | None) -> IcebergFiles:
         """The files of a snapshot; none without one."""
@@ -48,5 +48,5 @@ class State:
         files, store = self.files(entry), self.storage
         return Scan(files, self.metadata, schema, self.columns, self.locations, store.root, store.config.roots)
 
-    def _parsed(self, path: str) -> Metadata:
+    def _parse(self, path: str) -> Metadata:
         return parse_metadata(read_metadata(self.storage, path), path, self.storage.config.max_schema_depth)

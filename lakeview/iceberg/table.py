@@ -14,7 +14,7 @@ from lakeview.iceberg.manifests.statistics import asked_leaves, statistics_frame
 from lakeview.iceberg.metadata import versions
 from lakeview.iceberg.metadata.locate import Place, Pointer, locate
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
-from lakeview.iceberg.metadata.time_travel import described, entry_of
+from lakeview.iceberg.metadata.time_travel import describe_snapshot, entry_of
 from lakeview.iceberg.metadata_frames import MetadataFrames
 from lakeview.iceberg.scan.changes import Step, change_tasks, plan_frame, steps
 from lakeview.iceberg.scan.data_files import LINEAGE
@@ -131,7 +131,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version, at, ref)
         files = state.files(entry)
-        metadata = described(state.metadata, self.address, entry, schema, state.columns)
+        metadata = describe_snapshot(state.metadata, self.address, entry, schema, state.columns)
         return Snapshot(metadata, files, counts=files.totals, table=self)
 
     def versions(self, *, look: bool = True) -> pl.DataFrame:
@@ -176,7 +176,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         leaves = asked_leaves(schema, columns)
         parts = []
         for entries in files.each_data_entries([f.id for _, f in leaves if f.id is not None]):
-            deleted = files.deleted(entries)
+            deleted = files.deletion_columns(entries)
             parts.append(statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves))
         return pl.concat(parts, rechunk=False)
 

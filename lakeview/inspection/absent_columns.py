@@ -28,7 +28,7 @@ def complete_statistics(frames: TableFrames, version: int, columns: Sequence[str
     def compute() -> pl.DataFrame:
         return _with_absent_columns(frames, frames.snapshot(version), frames.recorded_statistics(version, names))
 
-    return frames.cached("statistics", compute, version, frames.latest, names, entries=64)
+    return frames.get_or_make("statistics", compute, version, frames.latest, names, entries=64)
 
 
 def _with_absent_columns(frames: TableFrames, snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:
@@ -63,7 +63,7 @@ def absences(frames: TableFrames, snapshot: Snapshot) -> Mapping[str, births.Abs
     if words is None or words.name_mapping in snapshot.properties:
         return {}
     try:
-        first, start = frames.cached("births", lambda: _births(frames), frames.latest, frames.ref)
+        first, start = frames.get_or_make("births", lambda: _births(frames), frames.latest, frames.ref)
     except LakeviewError:  # the snapshot can be read, but not the log before it
         return {}
     return births.absences(snapshot.schema, first, start, words.defaults)
@@ -149,5 +149,5 @@ def _arrivals(frames: TableFrames, paths: pl.Series) -> pl.Series:
         position = pl.when(pl.col("added").is_null()).then(births.BEFORE_ALL).otherwise("position")
         return stays.group_by("path").agg(position=pl.when(~position.is_null().any()).then(position.min()))
 
-    first = frames.cached("first positions", compute, frames.latest, frames.ref)
+    first = frames.get_or_make("first positions", compute, frames.latest, frames.ref)
     return paths.rename("path").to_frame().join(first, on="path", how="left", maintain_order="left")["position"]

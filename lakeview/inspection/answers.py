@@ -56,7 +56,7 @@ class Answers:
             anomalies = self.anomalies()  # first: what reads statistics reads the files with them
             return views.quality.anomalies.with_anomalies(history.commit_timeline(self.frames), anomalies)
 
-        return self.frames.cached("timeline", compute, latest, ref)
+        return self.frames.get_or_make("timeline", compute, latest, ref)
 
     def anomalies(self) -> pl.DataFrame:
         """ANOMALIES: loads up to the latest version that are not as expected; by their rows alone where statistics
@@ -70,7 +70,7 @@ class Answers:
                 changes = views.quality.anomalies.NO_CHANGES
             return views.quality.anomalies.anomalies(history.commit_timeline(self.frames), changes)
 
-        return self.frames.cached("anomalies", compute, latest, ref)
+        return self.frames.get_or_make("anomalies", compute, latest, ref)
 
     def has_baseline(self) -> bool:
         """True if loads up to the latest version could be compared with earlier ones, so that a bad one is known."""
@@ -83,7 +83,7 @@ class Answers:
                 return False
             return views.quality.anomalies.has_baseline(history.commit_timeline(self.frames), changes)
 
-        return self.frames.cached("has baseline", compute, latest, ref)
+        return self.frames.get_or_make("has baseline", compute, latest, ref)
 
     def off_branch_commits(self) -> pl.DataFrame:
         """OFF_BRANCH: commits that are not on the line of versions that ends at the latest one."""
@@ -120,7 +120,7 @@ class Answers:
 
     def audit(self) -> pl.DataFrame:
         """AUDIT of all commits up to the latest version, oldest first. Costs the whole log, once."""
-        return self.frames.cached("audit", self.frames.table.audit, self.frames.latest, entries=8)
+        return self.frames.get_or_make("audit", self.frames.table.audit, self.frames.latest, entries=8)
 
     # -- columns
 
@@ -134,19 +134,19 @@ class Answers:
 
     def columns(self) -> ColumnAnswers:
         """What the statistics of all columns show of this version."""
-        return self.frames.cached(
+        return self.frames.get_or_make(
             "columns", lambda: column_answers(self.frames, self.snapshot), self.version, self.branch
         )
 
     def clustering(self) -> ClusteringAnswers:
         """How well the files of this version are clustered by each column."""
-        return self.frames.cached(
+        return self.frames.get_or_make(
             "clustering", lambda: clustering_answers(self.frames, self.snapshot), self.version, self.branch
         )
 
     def files_without_statistics(self) -> pl.DataFrame:
         """The rows of STATISTICS of this version without any value: of files without statistics."""
-        return self.frames.cached(
+        return self.frames.get_or_make(
             "files without statistics",
             lambda: statistics.files_without_statistics(self.frames, self.snapshot),
             self.version,
@@ -154,7 +154,7 @@ class Answers:
 
     def contradictions(self) -> pl.DataFrame:
         """CONTRADICTIONS of the statistics of this version; of a wide table those of its first columns."""
-        return self.frames.cached(
+        return self.frames.get_or_make(
             "contradictions",
             lambda: statistics.statistics_contradictions(self.frames, self.snapshot),
             self.version,
@@ -194,7 +194,7 @@ class Answers:
             recorded = absent_columns.complete_statistics(self.frames, self.version, columns)
             return views.pruning.plan.file_verdicts(plan, condition, recorded, snapshot.files)
 
-        return self.frames.cached("file verdicts", compute, self.version, where, part, entries=64)
+        return self.frames.get_or_make("file verdicts", compute, self.version, where, part, entries=64)
 
     def compare(self, before: int, after: int) -> pl.DataFrame:
         """COMPARISON: what differs between two versions in totals, columns, settings and partitions."""
@@ -209,7 +209,7 @@ class Answers:
         def compute() -> views.quality.verdicts.ConstraintVerdicts:
             return statistics.constraint_verdicts(self.frames, self.snapshot)
 
-        return self.frames.cached("constraints", compute, self.version, self.branch, entries=16)
+        return self.frames.get_or_make("constraints", compute, self.version, self.branch, entries=16)
 
     def load_columns(self) -> tuple[tuple[str, ...], int]:
         """The leaf columns whose loads are compared, and how many leaf columns there are."""
@@ -234,7 +234,7 @@ class Answers:
         """SUDDEN: each load and column compared with the loads before it: rows, null share, range, and what is an
         anomaly."""
         latest, ref = self.frames.latest, self.frames.ref
-        return self.frames.cached("quality", self._quality, latest, ref, self.load_columns()[0], entries=16)
+        return self.frames.get_or_make("quality", self._quality, latest, ref, self.load_columns()[0], entries=16)
 
     def _quality(self) -> pl.DataFrame:
         lifetimes = self.frames.changed_lifetimes(self.load_columns()[0])
@@ -250,7 +250,9 @@ class Answers:
             lifetimes = absent_columns.lifetimes_with_absent_columns(self.frames, self.newest, recorded)
             return views.quality.column_states.column_states(lifetimes, self.timeline())
 
-        return self.frames.cached("column states", compute, self.frames.latest, self.frames.ref, columns, entries=8)
+        return self.frames.get_or_make(
+            "column states", compute, self.frames.latest, self.frames.ref, columns, entries=8
+        )
 
     # -- maintenance and engines
 
@@ -273,7 +275,7 @@ class Answers:
 
     def requirements(self) -> pl.DataFrame:
         """NEEDS: what this version asks of engines, and which commit asked for it first."""
-        return self.frames.cached("requirements", self._requirements, self.version, self.frames.latest)
+        return self.frames.get_or_make("requirements", self._requirements, self.version, self.frames.latest)
 
     def _requirements(self) -> pl.DataFrame:
         snapshot = self.frames.snapshot(self.version)
@@ -287,7 +289,7 @@ class Answers:
             origins = feature_origins(self.frames, self.version, snapshot.format)
             return views.engines.requirements.shared_needs(snapshot, origins)
 
-        return self.frames.cached("requirements when shared", compute, self.version, self.frames.latest)
+        return self.frames.get_or_make("requirements when shared", compute, self.version, self.frames.latest)
 
     def engines(self) -> pl.DataFrame:
         """COMPATIBILITY: which engines read and write this version, and the feature that keeps the others from it."""

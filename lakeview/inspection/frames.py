@@ -67,7 +67,7 @@ class TableFrames:
         """The newest version: as given, or that of the table after its last refresh."""
         return self.table.latest_version if self._latest is None else self._latest
 
-    def cached(
+    def get_or_make(
         self,
         name: str,
         make: Callable[[], _Value],
@@ -81,7 +81,7 @@ class TableFrames:
     def of_log(self, name: str) -> pl.DataFrame:
         """A frame of the whole log: history, versions (readability not examined), readable versions, schemas,
         lifetimes, refs, snapshot log, partition specs, format versions, sort orders, statistics files, log files."""
-        return self.cached("log", lambda: _OF_THE_LOG[name](self.table), name, self.latest, entries=128)
+        return self.get_or_make("log", lambda: _OF_THE_LOG[name](self.table), name, self.latest, entries=128)
 
     @property
     def history(self) -> pl.DataFrame:
@@ -99,7 +99,7 @@ class TableFrames:
         if self.ref is None:
             return self.of_log("schemas")
         ref = self.ref
-        return self.cached("schemas of a ref", lambda: self.table.ref_schemas(ref), self.latest, ref)
+        return self.get_or_make("schemas of a ref", lambda: self.table.ref_schemas(ref), self.latest, ref)
 
     @property
     def lifetimes(self) -> pl.DataFrame:
@@ -113,7 +113,7 @@ class TableFrames:
         def read() -> pl.DataFrame:
             return self.table.lifetimes(names) if self.ref is None else self.table.ref_lifetimes(self.ref, names)
 
-        return self.cached("lifetimes of columns", read, self.latest, self.ref, names)
+        return self.get_or_make("lifetimes of columns", read, self.latest, self.ref, names)
 
     def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame:
         """`column_lifetimes`, where files may be left out that no commit still recorded added or removed: most of a
@@ -123,7 +123,7 @@ class TableFrames:
             return self.column_lifetimes(names)
         lives, changed = self.lifetimes, None
         if (lives["added"].is_null() & lives["removed"].is_null()).any():
-            changed = self.cached(
+            changed = self.get_or_make(
                 "lifetimes of changed files", lambda: self.table.changed_lifetimes(names), self.latest, names
             )
         return self.column_lifetimes(names) if changed is None else changed
@@ -141,17 +141,17 @@ class TableFrames:
                 return self.table.snapshot(as_declared(self.table, version))
             return self.table.snapshot(ref=branch)
 
-        return self.cached("snapshot", read, version, branch, entries=64)
+        return self.get_or_make("snapshot", read, version, branch, entries=64)
 
     def snapshot_at(self, timestamp: datetime) -> Snapshot:
         """The table as it was at an aware timestamp."""
-        return self.cached("snapshot at", lambda: self.table.snapshot(at=timestamp), timestamp, entries=64)
+        return self.get_or_make("snapshot at", lambda: self.table.snapshot(at=timestamp), timestamp, entries=64)
 
     def recorded_statistics(self, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS as writers recorded them: of a column that a file lacks they contain nothing."""
         names = None if columns is None else tuple(columns)
         declared = as_declared(self.table, version)
-        return self.cached(
+        return self.get_or_make(
             "recorded statistics", lambda: self.table.statistics(declared, names), version, names, entries=64
         )
 
@@ -160,16 +160,18 @@ class TableFrames:
         declared = as_declared(self.table, version)
         if not isinstance(where, str):  # expressions have no hash
             return self.table.plan(where, declared)
-        return self.cached("plan", lambda: self.table.plan(where, declared), version, where, entries=64)
+        return self.get_or_make("plan", lambda: self.table.plan(where, declared), version, where, entries=64)
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one commit."""
-        return self.cached("commit", lambda: self.table.commit(version), version, entries=64)
+        return self.get_or_make("commit", lambda: self.table.commit(version), version, entries=64)
 
     def manifests(self, version: int) -> pl.DataFrame:
         """MANIFESTS of a version."""
-        return self.cached("manifests", lambda: self.table.manifests(version), version)
+        return self.get_or_make("manifests", lambda: self.table.manifests(version), version)
 
     def doctor(self) -> list[Finding]:
         """The findings of the log doctor; reads the whole log and lists the table's folder."""
-        return self.cached("doctor", lambda: self.table.check(now=self.clock()), self.latest, entries=16, seconds=600)
+        return self.get_or_make(
+            "doctor", lambda: self.table.check(now=self.clock()), self.latest, entries=16, seconds=600
+        )

@@ -29,7 +29,7 @@ def commit_timeline(frames: TableFrames) -> pl.DataFrame:
         line = views.timeline.commits.timeline(commits, lifetimes, arrivals=first_writes, off_branch=off_branch)
         return with_row_bounds(line, frames)
 
-    return frames.cached("commit timeline", compute, frames.latest, frames.ref)
+    return frames.get_or_make("commit timeline", compute, frames.latest, frames.ref)
 
 
 def arrivals(frames: TableFrames, version: int) -> pl.DataFrame:
@@ -40,7 +40,7 @@ def arrivals(frames: TableFrames, version: int) -> pl.DataFrame:
         sizes = views.partitions.sizes.partition_sizes(snapshot)
         return views.partitions.writes.partition_arrivals(sizes, snapshot.files, frames.lifetimes, frames.history)
 
-    return frames.cached("arrivals", compute, version, frames.latest, frames.ref)
+    return frames.get_or_make("arrivals", compute, version, frames.latest, frames.ref)
 
 
 def readability(frames: TableFrames) -> pl.DataFrame:
@@ -59,7 +59,7 @@ def readability(frames: TableFrames) -> pl.DataFrame:
             return ribbon
         return views.retention.simulation.at_risk(ribbon, simulation)
 
-    return frames.cached("ribbon", compute, frames.latest, seconds=60)
+    return frames.get_or_make("ribbon", compute, frames.latest, seconds=60)
 
 
 def retention_simulation(frames: TableFrames) -> views.retention.simulation.Retention:
@@ -77,4 +77,4 @@ def retention_simulation(frames: TableFrames) -> views.retention.simulation.Rete
             now=frames.clock(),
         )
 
-    return frames.cached("retention", compute, frames.latest, entries=16, seconds=60)
+    return frames.get_or_make("retention", compute, frames.latest, entries=16, seconds=60)

@@ -69,7 +69,7 @@ class Inspection(Answers):
             return views.health.findings.findings(self._present_evidence(), self.frames.clock())
 
         key = (self.version, self.frames.latest, self.frames.ref, self.branch)
-        return list(self.frames.cached("present findings", compute, *key, seconds=60))
+        return list(self.frames.get_or_make("present findings", compute, *key, seconds=60))
 
     def _present_evidence(self) -> Evidence:
         snapshot = self.snapshot
@@ -97,7 +97,7 @@ class Inspection(Answers):
             )
             return views.health.findings.past_findings(evidence, self.frames.clock())
 
-        return list(self.frames.cached("past findings", compute, self.version, self.frames.latest, seconds=60))
+        return list(self.frames.get_or_make("past findings", compute, self.version, self.frames.latest, seconds=60))
 
     def audit_findings(self) -> list[Finding]:
         """The laws that commits violate, by law and engine; none where the audit is asked for."""

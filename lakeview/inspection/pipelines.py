@@ -32,12 +32,12 @@ class PipelineInspection:
         """
         if name not in self._frames:
             try:
-                self._frames[name] = self._resolved(self._read(name, record_address(self.root, name)))
+                self._frames[name] = self._resolve_addresses(self._read(name, record_address(self.root, name)))
             except NotATableError:
                 self._frames[name] = pl.DataFrame(schema=TABLES[name])
         return self._frames[name]
 
-    def _resolved(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _resolve_addresses(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with whole addresses: those of tables below the root are recorded relative to it."""
         root = normalise(self.root)
         names = [name for name in ADDRESSES if name in rows.columns]

@@ -114,9 +114,9 @@ class SparkJobs:
         with self._lock:
             self._closed = True
             while (job := self._queue.pop({})) is not None:
-                job.end(State.CANCELLED, error=_cancelled())
+                job.end(State.CANCELLED, error=_cancellation())
             for job in self._running.values():
-                job.end(State.CANCELLED, error=_cancelled())
+                job.end(State.CANCELLED, error=_cancellation())
             process = self._detach()
         if process is not None:
             process.end()
@@ -171,9 +171,9 @@ class SparkJobs:
     def _cancel(self, job: Job) -> None:
         with self._lock:
             if self._queue.remove(job.user, job):
-                job.end(State.CANCELLED, error=_cancelled())
+                job.end(State.CANCELLED, error=_cancellation())
             elif job.id in self._running and self._process is not None and not job.wait(0):
-                job.end(State.CANCELLED, error=_cancelled())
+                job.end(State.CANCELLED, error=_cancellation())
                 self._process.send(messages.Cancel(job.id))
                 if self._process.is_ready:  # its place is free when the process says so
                     _timer(CANCEL_SECONDS, self._kill_hanging, self._process, job)
@@ -204,8 +204,8 @@ class SparkJobs:
                     job.end(State.DONE, Answer(_rows(path), counts))
                 case messages.Failure(error=error):
                     job.end(State.FAILED, error=error_of_record(error))
-                case messages.Cancelled():
-                    job.end(State.CANCELLED, error=_cancelled())
+                case messages.Cancellation():
+                    job.end(State.CANCELLED, error=_cancellation())
             del self._running[report.id]
             self._start_jobs()
 
@@ -239,7 +239,7 @@ def _timer(seconds: float, call: Callable[..., None], *arguments: object) -> thr
     return timer
 
 
-def _cancelled() -> JobCancelledError:
+def _cancellation() -> JobCancelledError:
     return JobCancelledError("the job was cancelled", fix="run it again")
 
 

@@ -97,14 +97,14 @@ class Failure(msgspec.Struct, frozen=True, tag=True):
     error: dict[str, str | None]
 
 
-class Cancelled(msgspec.Struct, frozen=True, tag=True):
+class Cancellation(msgspec.Struct, frozen=True, tag=True):
     """A job has ended because it was cancelled."""
 
     id: str
 
 
 ToWorker = Run | Cancel
-Report = Ready | Progress | Result | Failure | Cancelled
+Report = Ready | Progress | Result | Failure | Cancellation
 
 
 class JobCancelledError(LakeviewError):

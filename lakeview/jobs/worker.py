@@ -18,7 +18,17 @@ from typing import BinaryIO, Protocol
 import msgspec
 import polars as pl
 
-from lakeview.jobs.messages import Cancelled, Failure, JobCancelledError, Progress, Ready, Report, Result, Run, ToWorker
+from lakeview.jobs.messages import (
+    Cancellation,
+    Failure,
+    JobCancelledError,
+    Progress,
+    Ready,
+    Report,
+    Result,
+    Run,
+    ToWorker,
+)
 from lakeview.model.errors import LakeviewError, StoreUnavailableError, error_record
 
 POLL_SECONDS = 0.2
@@ -92,7 +102,7 @@ class Worker:
                         # not by the thread that asks for tasks: its calls to a busy JVM may take seconds
                         self._engine.cancel(cancel.id)
                         if sum(job.cancelled.is_set() for job in list(self._jobs.values())) <= UNFINISHED_JOBS:
-                            self._end(job_to_cancel, Cancelled(cancel.id))
+                            self._end(job_to_cancel, Cancellation(cancel.id))
         self._ending.set()
 
     def _run(self, job: _Job) -> None:
@@ -107,7 +117,7 @@ class Worker:
             rows, counts = self._engine.run(job.run, job.on_step)
             report = Result(job_id, _write(rows, self._folder / f"{job_id}.arrow"), counts)
         except JobCancelledError:
-            report = Cancelled(job_id)
+            report = Cancellation(job_id)
         except LakeviewError as error:
             report = Failure(job_id, error_record(error))
         finally:
@@ -135,7 +145,7 @@ class Worker:
         if job.cancelled.is_set():
             if isinstance(report, Result):
                 Path(report.path).unlink(missing_ok=True)
-            report = Cancelled(job.run.id)
+            report = Cancellation(job.run.id)
         if not has_ended:
             self._send(report)
 

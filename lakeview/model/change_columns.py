@@ -24,7 +24,7 @@ def change_schema(schema: Schema) -> Schema:
     A column that is renamed so keeps the name it has in files as its physical name.
     """
     names = names_apart(schema.names, CHANGES.names())
-    fields = [f if f.name == name else _renamed(f, name) for f, name in zip(schema, names, strict=True)]
+    fields = [f if f.name == name else _rename(f, name) for f, name in zip(schema, names, strict=True)]
     return Schema((*fields, *CHANGE_FIELDS))
 
 
@@ -40,5 +40,5 @@ def names_apart(names: Sequence[str], own: Collection[str]) -> list[str]:
     return apart
 
 
-def _renamed(field: Field, name: str) -> Field:
+def _rename(field: Field, name: str) -> Field:
     return replace(field, name=name, physical_name=field.stored_name)

@@ -70,7 +70,7 @@ def _recorded_records() -> pl.Expr:
     return pl.col("records") - pl.col("deleted_records").fill_null(0)
 
 
-def formatted(template: str, *parts: str | pl.Expr) -> pl.Expr:
+def format_expression(template: str, *parts: str | pl.Expr) -> pl.Expr:
     """As `polars.format`, which panics on a frame whose first chunk has no row (2.1), as filters leave behind: a text
     with a column's value in the place of each {}, null where one of them is."""
     first, *others = template.split("{}")

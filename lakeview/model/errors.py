@@ -38,11 +38,11 @@ class LakeviewError(Exception):
     def __init__(
         self, message: str, *, fix: str | None = None, place: str | None = None, kind: str | None = None
     ) -> None:
-        message = clipped(message)
+        message = clip(message)
         super().__init__(message)
         self.message = message
-        self.fix = None if fix is None else clipped(fix)
-        self.place = None if place is None else clipped(place)
+        self.fix = None if fix is None else clip(fix)
+        self.place = None if place is None else clip(place)
         self.kind = kind or self.default_kind
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class LakeviewError(Exception):
         return _restore, (type(self), self.message, self.fix, self.place, self.kind), self.__dict__
 
 
-def clipped(text: str) -> str:
+def clip(text: str) -> str:
     """A text for people: a table may hold names of a million letters, an error shows both ends of them."""
     return (
         text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS // 2]} ... {text[-_MAX_CHARACTERS // 4 :]}"

@@ -12,11 +12,11 @@ SLASH, PERCENT = "%2F", "%25(2F|25)"
 what follows it."""
 
 
-def escaped(values: pl.Expr) -> pl.Expr:
+def escape(values: pl.Expr) -> pl.Expr:
     """Values as they stand in a partition's text: no two share one."""
     return values.str.replace_all("%(2F|25)", "%25$1").str.replace_all("/", SLASH, literal=True)
 
 
-def unescaped(texts: pl.Expr) -> pl.Expr:
+def unescape(texts: pl.Expr) -> pl.Expr:
     """The values that `escaped` made these of."""
     return texts.str.replace_all(SLASH, "/", literal=True).str.replace_all(PERCENT, "%$1")

@@ -69,7 +69,7 @@ class Schema:
                     kind="unknown-column",
                 )
 
-    def spelled(self, names: Iterable[str], place: str | None = None) -> list[str]:
+    def resolve_names(self, names: Iterable[str], place: str | None = None) -> list[str]:
         """The columns that are meant by these names, whose case means nothing where no column is called exactly so.
 
         InvalidRequestError as `require`.
@@ -86,7 +86,7 @@ class Schema:
         """Every leaf reached through structs only, with its path; lists and maps count as leaves."""
         yield from _leaves(self.fields, ())
 
-    def relaxed(self) -> Schema:
+    def as_nullable(self) -> Schema:
         """The same columns, everything nullable: what rows are read as."""
         return Schema(tuple(_relaxed_field(f) for f in self.fields))
 
@@ -142,17 +142,17 @@ def _of_column(f: Field, converted: Callable[[Field], _T]) -> _T:
 
 
 def _relaxed_field(f: Field) -> Field:
-    return replace(f, nullable=True, type=_relaxed(f.type))
+    return replace(f, nullable=True, type=_relax(f.type))
 
 
-def _relaxed(type_: DataType) -> DataType:
+def _relax(type_: DataType) -> DataType:
     match type_:
         case StructType(fields):
             return StructType(tuple(_relaxed_field(f) for f in fields))
         case ArrayType(element):
-            return ArrayType(_relaxed(element))
+            return ArrayType(_relax(element))
         case MapType(key, value):
-            return MapType(_relaxed(key), _relaxed(value))
+            return MapType(_relax(key), _relax(value))
     return type_
 
 
@@ -171,7 +171,7 @@ def find_field(fields: Sequence[Field], name: str) -> Field | None:
     return others[0] if exact is None and len(others) == 1 else exact
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name in back-quotes, which Spark and polars take for nothing but a name."""
     return f"`{name.replace('`', '``')}`"
 
@@ -182,7 +182,7 @@ def leaf_name(path: tuple[str, ...]) -> str:
     So is a column called as STATISTICS calls one of its own.
     """
     own = len(path) == 1 and path[0] in ("_path", "_deletion_vector")
-    return ".".join(quoted(part) if own or "." in part or "`" in part else part for part in path)
+    return ".".join(quote_name(part) if own or "." in part or "`" in part else part for part in path)
 
 
 POLARS_TYPES: Mapping[str, pl.DataType] = {

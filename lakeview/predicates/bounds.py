@@ -36,7 +36,7 @@ class Bounds:
         `recorded`: where that value is known, everywhere if None. Rows are counted as one.
         """
         values, height = values.alias("values"), values.len()  # a series called ^x$ would be a pattern to polars
-        one = repeated(1, height)
+        one = repeat(1, height)
         nulls = values.is_null().cast(pl.Int64)
         nans = values.is_nan().cast(pl.Int64).fill_null(0) if values.dtype.is_float() else one - 1
         if recorded is not None:
@@ -55,7 +55,7 @@ class Bounds:
         return cls(statistics["min"], statistics["max"], statistics["exact"], nulls, records)
 
 
-def repeated(value: bool | int | None, height: int) -> pl.Series:
+def repeat(value: bool | int | None, height: int) -> pl.Series:
     """Returns one value so many times: numbers as 64-bit integers, the others as Booleans."""
     return pl.Series([value], dtype=pl.Int64 if type(value) is int else pl.Boolean).new_from_index(0, height)
 
@@ -82,7 +82,7 @@ def narrowest(several: Sequence[Bounds]) -> Bounds | None:
 
 def may_match(node: Node, bounds: Callable[[Path], Bounds | None], height: int) -> pl.Series:
     """Whether each of `height` files can hold a row for which the filter is true. What is unknown can."""
-    every = repeated(True, height)
+    every = repeat(True, height)
     match node:
         case And(left, right):
             return may_match(left, bounds, height) & may_match(right, bounds, height)
@@ -112,11 +112,11 @@ def _leaf(node: Comparison | IsNull | IsIn | StartsWith, column: Bounds) -> pl.S
         return (low <= node.prefix) & (high >= node.prefix) & ~all_null
     if isinstance(node, IsIn):
         return _membership(node, column) & ~all_null
-    return _compared(node.op, column, node.value) & ~all_null
+    return _compare(node.op, column, node.value) & ~all_null
 
 
-def _compared(op: str, column: Bounds, value: pl.Series) -> pl.Series:
-    unknown = repeated(None, column.low.len())
+def _compare(op: str, column: Bounds, value: pl.Series) -> pl.Series:
+    unknown = repeat(None, column.low.len())
     # NaN is above every number for polars, and statistics leave it out: a maximum says nothing about it
     if column.low.dtype.is_float() and value.dtype.is_float() and value.is_nan().any():
         return unknown
@@ -142,13 +142,13 @@ def _as_recorded(op: str, column: Bounds, value: pl.Series) -> pl.Series:
 
 def _unless_nan(verdict: pl.Series, column: Bounds) -> pl.Series:
     """A verdict that holds only where no value is NaN: unknown elsewhere."""
-    without = repeated(False, verdict.len()) if column.nans is None else column.nans == 0
+    without = repeat(False, verdict.len()) if column.nans is None else column.nans == 0
     return verdict.set(~without.fill_null(False), None)
 
 
 def _membership(node: IsIn, column: Bounds) -> pl.Series:
     values = node.values.drop_nulls()
-    unknown = repeated(None, column.low.len())
+    unknown = repeat(None, column.low.len())
     if node.widened and not (column.low.dtype.is_signed_integer() and values.dtype == pl.Int64):
         return unknown
     if node.negated:
@@ -157,7 +157,7 @@ def _membership(node: IsIn, column: Bounds) -> pl.Series:
         verdict = ~(one & column.low.is_in(values.implode()))
         # bounds leave NaN out, and NaN is in no list without it
         return _unless_nan(verdict, column) if column.low.dtype.is_float() else verdict
-    verdict = repeated(False, column.low.len())
+    verdict = repeat(False, column.low.len())
     for i in range(min(values.len(), limits.COMPARED_VALUES)):
-        verdict = verdict | _compared("=", column, values.slice(i, 1))
+        verdict = verdict | _compare("=", column, values.slice(i, 1))
     return verdict if values.len() <= limits.COMPARED_VALUES else unknown

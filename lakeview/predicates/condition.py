@@ -42,8 +42,8 @@ def row_expression(text: str, schema: Schema, dialect: str = "polars") -> pl.Exp
     `dialect`: spark for what a Delta table declares, polars for what users write. InvalidRequestError as in
     `to_expression`, and (kind unknown-column) for a column that the schema does not have.
     """
-    tree = resolve(_parse(text, dialect), schema, _quoted(text), as_spark=dialect == "spark")
-    return _printed(tree, text, dialect)
+    tree = resolve(_parse(text, dialect), schema, _quote(text), as_spark=dialect == "spark")
+    return _print(tree, text, dialect)
 
 
 def parse_condition(text: str) -> exp.Expr:
@@ -53,7 +53,7 @@ def parse_condition(text: str) -> exp.Expr:
 
 def print_expression(tree: exp.Expr, text: str) -> pl.Expr:
     """Returns a tree as a polars expression, every node checked; `text`: what it was read from, for errors."""
-    return _printed(tree, text, "polars")
+    return _print(tree, text, "polars")
 
 
 def translate(text: str, dialect: str) -> str:
@@ -74,10 +74,10 @@ def translate(text: str, dialect: str) -> str:
 @lru_cache(maxsize=128)
 def _expression(text: str, dialect: str) -> pl.Expr:
     """A page evaluates one text several times: expressions are cached, exceptions are not."""
-    return _printed(_parse(text, dialect), text, dialect)
+    return _print(_parse(text, dialect), text, dialect)
 
 
-def _printed(tree: exp.Expr, text: str, dialect: str) -> pl.Expr:
+def _print(tree: exp.Expr, text: str, dialect: str) -> pl.Expr:
     if dialect == "spark":
         for node in tree.walk():
             check_spark(node)
@@ -87,14 +87,14 @@ def _printed(tree: exp.Expr, text: str, dialect: str) -> pl.Expr:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         lines = str(error).splitlines()
         reason = lines[0] if lines else type(error).__name__
-        raise REFUSAL(f"{_quoted(text)} is no condition: {reason}", EXAMPLE) from error
+        raise REFUSAL(f"{_quote(text)} is no condition: {reason}", EXAMPLE) from error
 
 
 def _parse(text: str, dialect: str) -> exp.Expr:
-    return parse_statement(text, DIALECTS[dialect], Refusal(KIND, "where", f"the condition {_quoted(text)}"))
+    return parse_statement(text, DIALECTS[dialect], Refusal(KIND, "where", f"the condition {_quote(text)}"))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(shorten(text, _LONGEST_QUOTE))
 
 
@@ -146,11 +146,11 @@ class _Printer:
             for term in terms
         ]
         sign = " AND " if isinstance(node, exp.And) else " OR "
-        return _balanced([text for text, _ in printed], sign), sum(size + 1 for _, size in printed)
+        return _chain_balanced([text for text, _ in printed], sign), sum(size + 1 for _, size in printed)
 
 
-def _balanced(texts: list[str], sign: str) -> str:
+def _chain_balanced(texts: list[str], sign: str) -> str:
     if len(texts) == 1:
         return texts[0]
     middle = len(texts) // 2
-    return f"({_balanced(texts[:middle], sign)}{sign}{_balanced(texts[middle:], sign)})"
+    return f"({_chain_balanced(texts[:middle], sign)}{sign}{_chain_balanced(texts[middle:], sign)})"

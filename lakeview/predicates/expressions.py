@@ -43,18 +43,18 @@ def parse(where: pl.Expr) -> Node:
 def conjuncts(where: pl.Expr) -> list[pl.Expr]:
     """Returns the conditions that a filter joins by AND at its top, in order; the filter alone where it joins none."""
     try:
-        parts = [_expression(part) for part in _joined(json.loads(where.meta.serialize(format="json")))]
+        parts = [_expression(part) for part in _conjuncts(json.loads(where.meta.serialize(format="json")))]
     except _NOT_SERIALISED:
         return [where]
     terms = [part for part in parts if part is not None]
     return terms if 1 < len(terms) == len(parts) else [where]
 
 
-def _joined(value: Any) -> Iterator[Any]:
+def _conjuncts(value: Any) -> Iterator[Any]:
     match value:
         case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
-            yield from _joined(left)
-            yield from _joined(right)
+            yield from _conjuncts(left)
+            yield from _conjuncts(right)
         case _:
             yield value
 

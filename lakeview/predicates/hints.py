@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from lakeview.model.data_types import DataType, DecimalType, PrimitiveType, StructType
-from lakeview.model.schema import Schema, quoted
+from lakeview.model.schema import Schema, quote_name
 from lakeview.predicates import limits
 from lakeview.predicates.columns import Columns
 from lakeview.predicates.printing import SQLPrinter
@@ -85,26 +85,26 @@ def sql_hints(node: Node, schema: Schema) -> list[str]:
 def json_hint(node: Node, schema: Schema) -> str | None:
     """Returns the same as the text of one JSON tree, None where no condition can be written."""
     trees = [tree for part in conjuncts(node) if (tree := _json(part, schema)) is not None]
-    return msgspec.json.encode(_combined("and", trees)).decode() if trees else None
+    return msgspec.json.encode(_combine("and", trees)).decode() if trees else None
 
 
 def _json(node: Node, schema: Schema) -> _JsonNode | None:
     match node:
         case And() | Or():
             sides = _json(node.left, schema), _json(node.right, schema)
-            return _combined("and" if isinstance(node, And) else "or", sides)
+            return _combine("and" if isinstance(node, And) else "or", sides)
         case IsNull(path, negated=False):
-            return _combined("isNull", [_json_column(path, schema)])
+            return _combine("isNull", [_json_column(path, schema)])
         case Comparison(path, op, value) if op in _OP_NAMES:
             return _json_comparison(path, op, value[0], schema)
         case IsNull() | Comparison():
-            return _combined("not", [_json(negate(node), schema)])
+            return _combine("not", [_json(negate(node), schema)])
         case IsIn(path, values, negated=False) if 0 < values.drop_nulls().len() <= limits.HINT_VALUES:
-            return _combined("or", [_json_comparison(path, "=", value, schema) for value in values.drop_nulls()])
+            return _combine("or", [_json_comparison(path, "=", value, schema) for value in values.drop_nulls()])
     return None
 
 
-def _combined(op: Any, children: Any) -> _JsonNode | None:
+def _combine(op: Any, children: Any) -> _JsonNode | None:
     """An operation over children, None if one of them cannot be written; one child of AND or OR stands for itself."""
     if None in children:
         return None
@@ -115,7 +115,7 @@ def _json_comparison(path: Path, op: str, value: Any, schema: Schema) -> _JsonNo
     column, text = _json_column(path, schema), _constant_text(value, _type_of(path, schema))
     if column is None or text is None:
         return None
-    return _combined(_OP_NAMES[op], [column, _JsonNode("literal", value=text, value_type=column.value_type)])
+    return _combine(_OP_NAMES[op], [column, _JsonNode("literal", value=text, value_type=column.value_type)])
 
 
 def _json_column(path: Path, schema: Schema) -> _JsonNode | None:
@@ -132,7 +132,7 @@ def _type_of(path: Path, schema: Schema) -> DataType | None:
 
 
 def _name(path: Path) -> str:
-    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in path)
+    return ".".join(part if _PLAIN.fullmatch(part) else quote_name(part) for part in path)
 
 
 def _value_list(leaf: IsIn, type_: DataType | None) -> str | None:

@@ -30,16 +30,17 @@ class Integers(NamedTuple):
         return -end <= self.low and self.high < end
 
 
-def _signed(bits: int) -> Integers:
+def _signed_range(bits: int) -> Integers:
     return Integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1, bits)
 
 
 _COLUMNS: dict[DataType, Integers] = {
-    PrimitiveType(name): _signed(bits) for name, bits in {"byte": 8, "short": 16, "integer": 32, "long": 64}.items()
+    PrimitiveType(name): _signed_range(bits)
+    for name, bits in {"byte": 8, "short": 16, "integer": 32, "long": 64}.items()
 }
 _CASTS: dict[DType, Integers] = {
-    **{t: _signed(bits) for t, bits in zip((DType.TINYINT, DType.SMALLINT, DType.INT), (8, 16, 32), strict=True)},
-    **{t: _signed(bits) for t, bits in zip((DType.BIGINT, DType.INT128), (64, 128), strict=True)},
+    **{t: _signed_range(bits) for t, bits in zip((DType.TINYINT, DType.SMALLINT, DType.INT), (8, 16, 32), strict=True)},
+    **{t: _signed_range(bits) for t, bits in zip((DType.BIGINT, DType.INT128), (64, 128), strict=True)},
     DType.UTINYINT: Integers(0, 2**8 - 1, 8),
     DType.USMALLINT: Integers(0, 2**16 - 1, 16),
     DType.UINT: Integers(0, 2**32 - 1, 32),
@@ -84,7 +85,7 @@ def _integers(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None
     if isinstance(node, exp.Pow):
         return _power(node, ranges.get(id(node.this)), ranges.get(id(node.expression)))
     if type(node) in _OPERATIONS:
-        return _computed(node, ranges)
+        return _range_of(node, ranges)
     if isinstance(node, exp.Paren):
         return ranges.get(id(node.this))
     if type(node) in _CHOICES and node.arg_key != "ifs":  # branches of a CASE are parts of that
@@ -137,7 +138,7 @@ def _remainder(a: Integers, b: Integers) -> tuple[int, int]:
 
 
 def _bits(a: Integers, b: Integers) -> tuple[int, int]:
-    return _signed(next(bits for bits in (64, 128) if a.fit(bits) and b.fit(bits)))[:2]
+    return _signed_range(next(bits for bits in (64, 128) if a.fit(bits) and b.fit(bits)))[:2]
 
 
 _OPERATIONS: dict[type[exp.Expr], Callable[..., tuple[int, int]]] = {
@@ -147,20 +148,20 @@ _OPERATIONS: dict[type[exp.Expr], Callable[..., tuple[int, int]]] = {
     exp.Neg: lambda a: (-a.high, -a.low),
     exp.Abs: lambda a: (0, max(-a.low, a.high)),
     exp.Mod: _remainder,
-    exp.IntDiv: lambda _a, _b: _signed(64)[:2],  # polars casts what it finds to 64 bits
+    exp.IntDiv: lambda _a, _b: _signed_range(64)[:2],  # polars casts what it finds to 64 bits
     exp.BitwiseAnd: _bits,
     exp.BitwiseOr: _bits,
 }
 
 
-def _computed(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None:
+def _range_of(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None:
     parts = [part for part in (node.args.get("this"), node.args.get("expression")) if part is not None]
     operands = [r for part in parts if (r := ranges.get(id(part))) is not None]
     if len(operands) < len(parts):
         return None
     low, high = _OPERATIONS[type(node)](*operands)
     if not Integers(low, high, 128).fit(128):
-        parts, operands = _narrowed(parts, operands)
+        parts, operands = _narrow(parts, operands)
         return _widen(parts, operands, Integers(*_OPERATIONS[type(node)](*operands), 128))
     if isinstance(node, exp.Neg) and operands[0].bits == 0:
         return Integers(low, high, 0)
@@ -170,12 +171,12 @@ def _computed(node: exp.Expr, ranges: Mapping[int, Integers]) -> Integers | None
     return _widen(parts, operands, Integers(low, high, 128 if is_wide else 64))
 
 
-def _narrowed(parts: list[exp.Expr], operands: list[Integers]) -> tuple[list[exp.Expr], list[Integers]]:
+def _narrow(parts: list[exp.Expr], operands: list[Integers]) -> tuple[list[exp.Expr], list[Integers]]:
     """The parts, those of more than 64 bits cast to a bigint, and their ranges."""
     fits = [operand.fit(64) for operand in operands]
     return (
         [part if fit else cast_in_place(part, DType.BIGINT) for part, fit in zip(parts, fits, strict=True)],
-        [operand if fit else _signed(64) for operand, fit in zip(operands, fits, strict=True)],
+        [operand if fit else _signed_range(64) for operand, fit in zip(operands, fits, strict=True)],
     )
 
 

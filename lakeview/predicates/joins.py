@@ -41,7 +41,7 @@ def join_condition(text: str, sides: Schema) -> JoinCondition:
             keys.append(pair)
     return JoinCondition(
         tuple(keys),
-        print_expression(_joined(rest), text) if rest else None,
+        print_expression(_conjunction(rest), text) if rest else None,
         _of_left(rest, left, text),
     )
 
@@ -69,8 +69,8 @@ def _of_left(terms: Iterable[exp.Expr], left: str, text: str) -> pl.Expr | None:
             for column in list(own.find_all(exp.Column)):
                 column.replace(exp.column(exp.to_identifier(column.parts[-1].name, quoted=True)))
             conditions.append(own)
-    return print_expression(_joined(conditions), text) if conditions else None
+    return print_expression(_conjunction(conditions), text) if conditions else None
 
 
-def _joined(terms: list[exp.Expr]) -> exp.Expr:
+def _conjunction(terms: list[exp.Expr]) -> exp.Expr:
     return exp.and_(*terms) if len(terms) > 1 else terms[0]

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import quoted
+from lakeview.model.schema import quote_name
 from lakeview.predicates.tree import And, Comparison, Constant, IsIn, IsNull, Node, Or, Path, StartsWith
 
 
@@ -56,7 +56,7 @@ class SQLPrinter:
 
 def polars_name(parts: Sequence[str]) -> str:
     """Returns a column in polars' SQL: every part in back-quotes, for it may be a word of SQL."""
-    return ".".join(map(quoted, parts))
+    return ".".join(map(quote_name, parts))
 
 
 def polars_literal(value: object) -> str:

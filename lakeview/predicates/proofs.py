@@ -14,7 +14,7 @@ from itertools import product
 import polars as pl
 
 from lakeview.predicates import limits
-from lakeview.predicates.bounds import Bounds, may_match, repeated
+from lakeview.predicates.bounds import Bounds, may_match, repeat
 from lakeview.predicates.tree import IsIn, Node, Path, complement, conjuncts, paths
 
 PROOFS = pl.Schema({"satisfied": pl.Boolean(), "violations": pl.Int64()})
@@ -33,7 +33,7 @@ class Evidence:
     @classmethod
     def of_values(cls, values: pl.Series) -> Evidence:
         """Evidence of a column that has one value in all rows of each file."""
-        return cls(Bounds.of_values(values), repeated(True, values.len()))
+        return cls(Bounds.of_values(values), repeat(True, values.len()))
 
     @classmethod
     def of_statistics(cls, column: pl.Series, records: pl.Series) -> Evidence:
@@ -52,7 +52,7 @@ class Evidence:
 def proofs(node: Node, evidence: Mapping[Path, Evidence], live: pl.Series) -> pl.DataFrame:
     """PROOFS of files with `live` rows (null where unknown); a column that is not in `evidence` proves nothing."""
     empty = (live == 0).fill_null(False)
-    satisfied = _satisfied(node, evidence, live.len()) | empty
+    satisfied = _proves_satisfied(node, evidence, live.len()) | empty
     violations = pl.Series("violations", [0] * live.len(), dtype=pl.Int64)
     for part in conjuncts(node):
         if isinstance(part, IsIn) and part.values.null_count():
@@ -61,20 +61,20 @@ def proofs(node: Node, evidence: Mapping[Path, Evidence], live: pl.Series) -> pl
     return pl.DataFrame({"satisfied": satisfied, "violations": violations.set(empty, 0)}, schema=PROOFS)
 
 
-def _satisfied(node: Node, evidence: Mapping[Path, Evidence], height: int) -> pl.Series:
+def _proves_satisfied(node: Node, evidence: Mapping[Path, Evidence], height: int) -> pl.Series:
     """Where no row breaks it: for every way in which columns of a row can be null, the opposite matches no row."""
-    satisfied = repeated(True, height)
+    satisfied = repeat(True, height)
     names = list(dict.fromkeys(paths(node)))
     if len(names) > limits.PROOF_COLUMNS or not set(names) <= evidence.keys():
-        return repeated(False, height)
+        return repeat(False, height)
     opposite = complement(node)
     for case in product((False, True), repeat=len(names)):
-        possible, bounds = repeated(True, height), {}
+        possible, bounds = repeat(True, height), {}
         for path, null in zip(names, case, strict=True):
             column = evidence[path].bounds
             possible &= (column.nulls > 0).fill_null(True) if null else ~_all_null(column)
             bounds[path] = (
-                _of_null(column) if null else replace(column, nulls=repeated(0, height), records=repeated(1, height))
+                _of_null(column) if null else replace(column, nulls=repeat(0, height), records=repeat(1, height))
             )
         satisfied &= ~possible | ~may_match(opposite, bounds.get, height)
     return satisfied
@@ -92,7 +92,7 @@ def _violations(part: Node, evidence: Mapping[Path, Evidence], live: pl.Series) 
         others = [other for other in names if other != path]
         if path not in evidence or any(other not in evidence for other in others):
             continue
-        alone = repeated(True, height)
+        alone = repeat(True, height)
         fixed = {}
         for other in others:
             alone &= _constant(bounds[other])
@@ -109,10 +109,8 @@ def _witnesses(column: Evidence) -> Iterator[tuple[pl.Series, pl.Series, Bounds]
     height = bounds.low.len()
     for value in (bounds.low, bounds.high):
         there = (bounds.exact & value.is_not_null()).fill_null(False)
-        alone = Bounds(
-            value, value, repeated(True, height), repeated(0, height), repeated(1, height), repeated(0, height)
-        )
-        yield there, repeated(1, height), alone
+        alone = Bounds(value, value, repeat(True, height), repeat(0, height), repeat(1, height), repeat(0, height))
+        yield there, repeat(1, height), alone
     yield ((bounds.nulls > 0) & column.exact_nulls).fill_null(False), bounds.nulls.fill_null(0), _of_null(bounds)
 
 
@@ -120,16 +118,14 @@ def _constant(column: Bounds) -> pl.Series:
     """Where every row has the same value."""
     one = ((column.low == column.high) & column.exact & (column.nulls == 0)).fill_null(False)
     if column.low.dtype.is_float():
-        one &= repeated(False, one.len()) if column.nans is None else (column.nans == 0).fill_null(False)
+        one &= repeat(False, one.len()) if column.nans is None else (column.nans == 0).fill_null(False)
     return one | _all_null(column)
 
 
 def _of_null(column: Bounds) -> Bounds:
     height = column.low.len()
     nothing = column.low.clear(height)
-    return Bounds(
-        nothing, nothing, repeated(False, height), repeated(1, height), repeated(1, height), repeated(0, height)
-    )
+    return Bounds(nothing, nothing, repeat(False, height), repeat(1, height), repeat(1, height), repeat(0, height))
 
 
 def _all_null(column: Bounds) -> pl.Series:

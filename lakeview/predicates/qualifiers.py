@@ -35,7 +35,7 @@ def with_qualifiers(text: str, names: Mapping[str, str], is_field: Callable[[str
     return tree.sql(dialect=DIALECTS["polars"])
 
 
-def qualified(text: str, qualifier: str) -> str:
+def qualify(text: str, qualifier: str) -> str:
     """SQL text in which each column, or field of one, is of the side that a qualifier names.
 
     InvalidRequestError for text that cannot be read.

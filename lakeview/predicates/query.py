@@ -85,7 +85,7 @@ def query(text: str, names: Sequence[str] = ()) -> Query:
     _check_size(tree)
     _check_nodes(tree)
     _check_relations(tree, {QUERY_TABLE, *names})
-    return Query(_printed(tree), _condition(tree), _is_rowwise(tree))
+    return Query(_print(tree), _condition(tree), _is_rowwise(tree))
 
 
 def first_query(columns: Sequence[str]) -> str:
@@ -131,7 +131,7 @@ def sources_refused(plan: str) -> list[str]:
     return sorted({kind for kind in _SOURCE.findall(plan) if kind.upper() not in _PLAIN_SOURCES})
 
 
-def _printed(tree: exp.Expr) -> str:
+def _print(tree: exp.Expr) -> str:
     return str(tree.sql(dialect=_QuerySQL, comments=False, identify=True))
 
 
@@ -202,7 +202,7 @@ def _condition(tree: exp.Expr) -> str | None:
     for column in condition.find_all(exp.Column):
         if column.table == clause.this.alias_or_name:
             column.set("table", None)
-    return _printed(condition)
+    return _print(condition)
 
 
 def _is_rowwise(tree: exp.Expr) -> bool:

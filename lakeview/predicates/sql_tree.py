@@ -79,8 +79,8 @@ class _Reader:
             case exp.In():
                 return self._in(tree)
             case exp.Between():
-                low = self._compared(tree.this, ">=", tree.args["low"])
-                high = self._compared(tree.this, "<=", tree.args["high"])
+                low = self._comparison(tree.this, ">=", tree.args["low"])
+                high = self._comparison(tree.this, "<=", tree.args["high"])
                 return And(low, high)
             case exp.Boolean():
                 return Constant(bool(tree.this))
@@ -89,7 +89,7 @@ class _Reader:
                 if column is not None and column[1] == PrimitiveType("boolean"):
                     return Comparison(column[0], "=", pl.Series([True]))
         op = _COMPARISONS.get(type(tree))
-        return Unknown() if op is None else self._compared(tree.this, op, tree.expression)
+        return Unknown() if op is None else self._comparison(tree.this, op, tree.expression)
 
     def _column(self, tree: exp.Expr) -> tuple[Path, DataType] | None:
         tree = tree.unnest() if isinstance(tree, exp.Paren) else tree
@@ -100,7 +100,7 @@ class _Reader:
             return None
         return self._columns.find(tuple(str(part.name) for part in parts))
 
-    def _compared(self, left: exp.Expr, op: str, right: exp.Expr) -> Node:
+    def _comparison(self, left: exp.Expr, op: str, right: exp.Expr) -> Node:
         column, constant = self._column(left), right
         if column is None:
             column, constant, op = self._column(right), left, MIRRORED[op]

@@ -47,7 +47,7 @@ def _portable(data: bytes, place: str) -> pyroaring.BitMap64:
         raise corrupt_vector(place, "it ends within its header")
     _, buckets = _PORTABLE_HEADER.unpack_from(data)
     _check_count(buckets, len(data) - _PORTABLE_HEADER.size, _KEY.size + _EMPTY_BITMAP, place)
-    return _deserialised(data[4:], place)  # what follows the magic is the bitmap library's own format
+    return _deserialize(data[4:], place)  # what follows the magic is the bitmap library's own format
 
 
 def _native(data: bytes, order: str, place: str) -> pyroaring.BitMap64:
@@ -68,7 +68,7 @@ def _native(data: bytes, order: str, place: str) -> pyroaring.BitMap64:
             raise corrupt_vector(place, f"bucket {key} claims {length:,} bytes of {len(data) - at:,}")
         parts += [_KEY.pack(key), data[at : at + length]]
         at += length
-    return _deserialised(b"".join(parts), place)
+    return _deserialize(b"".join(parts), place)
 
 
 def _check_count(buckets: int, room: int, smallest: int, place: str) -> None:
@@ -76,7 +76,7 @@ def _check_count(buckets: int, room: int, smallest: int, place: str) -> None:
         raise corrupt_vector(place, f"it claims {buckets:,} buckets in {room:,} bytes")
 
 
-def _deserialised(data: bytes, place: str) -> pyroaring.BitMap64:
+def _deserialize(data: bytes, place: str) -> pyroaring.BitMap64:
     try:
         bitmap = pyroaring.BitMap64.deserialize(data)
     except (ValueError, IndexError) as error:

@@ -20,7 +20,7 @@ from lakeview.model.data_types import (
     StructType,
 )
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.rows.field_places import Match, located
+from lakeview.rows.field_places import Match, field_places
 from lakeview.rows.plain_arrays import plain, rebuilt, whole
 from lakeview.rows.variant import is_variant, stored_variants, variant_text
 
@@ -89,7 +89,7 @@ class _Lenient:
     match: Match = "name"
 
     def fields(self, source_fields: Sequence[pa.Field], table_fields: Sequence[Field], path: str) -> list[int | None]:  # noqa: ARG002 (needs no path to refuse)
-        return located(source_fields, table_fields, self.match)
+        return field_places(source_fields, table_fields, self.match)
 
     def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:
         if pa.types.is_null(target):
@@ -103,7 +103,7 @@ class _Lenient:
         # a date is no moment: "promotion to timestamptz is not allowed", and Delta widens it to timestamp_ntz alone
         needs_zone = pa.types.is_date(array.type) and pa.types.is_timestamp(target) and target.tz is not None
         if needs_zone or kind_of(array.type) not in _SOURCES.get(kind_of(target), ()) or column_type == VARIANT:
-            raise _refused(path, array.type, column_type, "one does not become the other")
+            raise _cast_error(path, array.type, column_type, "one does not become the other")
         return _cast(array, column_type, target, path)
 
 
@@ -117,7 +117,7 @@ class SameRows:
         return array
 
 
-def conformed(array: pa.Array, field: Field, target: pa.DataType, match: Match = "name") -> pa.Array:
+def conform_array(array: pa.Array, field: Field, target: pa.DataType, match: Match = "name") -> pa.Array:
     """The array as `target`, the Arrow type of the field: numbers widened, timestamps in its unit, fields of structs
     found at every level, one that is missing null, JSON text for a variant, its bytes for VARIANT_BINARIES.
 
@@ -191,10 +191,10 @@ def _cast(array: pa.Array, column_type: DataType, target: pa.DataType, place: st
             array = array.cast(pa.decimal128(digits, column_type.scale))
         return array.cast(options=pc.CastOptions(target_type=target, allow_time_truncate=True))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise _refused(place, array.type, column_type, str(error).splitlines()[0]) from error
+        raise _cast_error(place, array.type, column_type, str(error).splitlines()[0]) from error
 
 
-def _refused(column: str, file_type: pa.DataType, column_type: DataType, why: str) -> UnsupportedTableError:
+def _cast_error(column: str, file_type: pa.DataType, column_type: DataType, why: str) -> UnsupportedTableError:
     return UnsupportedTableError(
         f"column {column} is {file_type} in a file and {column_type} in the schema, and values do not fit: {why}",
         fix="read the other columns, or a version from before the type changed",

@@ -28,7 +28,7 @@ def conform_batch(
     batch's first row, for messages. InvalidRequestError (kinds unknown-column, missing-field, duplicate-column,
     ambiguous-column, type-mismatch), ConstraintViolationError (kind not-null).
     """
-    target = schema.relaxed().to_arrow()
+    target = schema.as_nullable().to_arrow()
     rules = _Strict(fill_missing)
     places = rules.fields(list(batch.schema), schema.fields, "")
     arrays = []
@@ -87,7 +87,7 @@ class _Strict:
         places = [exactly.get(field.name, other.get(field.name.casefold())) for field in table_fields]
         self._check_missing([f for f, place in zip(table_fields, places, strict=True) if place is None], path)
         if unknown := [field.name for i, field in enumerate(source_fields) if i not in places]:
-            raise _unknown(path_below(path, unknown[0]), nested=bool(path))
+            raise _unknown_column(path_below(path, unknown[0]), nested=bool(path))
         return places
 
     def _check_missing(self, fields: Iterable[Field], path: str) -> None:
@@ -157,7 +157,7 @@ def _ambiguous(path: str, same: Sequence[str]) -> InvalidRequestError:
     )
 
 
-def _unknown(path: str, *, nested: bool) -> InvalidRequestError:
+def _unknown_column(path: str, *, nested: bool) -> InvalidRequestError:
     return InvalidRequestError(
         f"the rows have a {'field' if nested else 'column'} {path} that the table has not",
         fix="drop it, or add it to the table in the same transaction: evolve(); with Spark the option mergeSchema "

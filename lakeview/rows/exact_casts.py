@@ -49,7 +49,7 @@ def exact(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     if zones or kind_of(source) not in _SOURCES.get(kind_of(target), ()):
         raise misfit_of_types(path, source, target)
     try:
-        return _checked(array, target)
+        return _check_cast(array, target)
     except pa.ArrowNotImplementedError as error:
         raise misfit_of_types(path, source, target) from error
     except pa.ArrowInvalid as error:
@@ -78,7 +78,7 @@ def misfit_of_types(path: str, source: pa.DataType, target: pa.DataType) -> Inva
     )
 
 
-def _checked(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _check_cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     """The cast array; ArrowInvalid if it does not hold the same values."""
     source_type, source = array.type, kind_of(array.type)
     if kind_of(target) == "integer" and source in _FRACTIONS:
@@ -118,7 +118,7 @@ def _first_misfit(array: pa.Array, target: pa.DataType) -> int:
     while end - start > 1:
         middle = (start + end) // 2
         try:
-            _checked(array.slice(start, middle - start), target)
+            _check_cast(array.slice(start, middle - start), target)
             start = middle
         except pa.ArrowInvalid:
             end = middle

@@ -14,7 +14,9 @@ Match = Literal["name", "id"]
 """How the fields of a schema are found in a file: by (physical) name, or by the field id that Parquet records."""
 
 
-def located(file_fields: Sequence[pa.Field], table_fields: Sequence[Field], match: Match = "name") -> list[int | None]:
+def field_places(
+    file_fields: Sequence[pa.Field], table_fields: Sequence[Field], match: Match = "name"
+) -> list[int | None]:
     """Where in a file, or in one of its structs, each field lies; None for one that is not there.
 
     By name: exactly, else ignoring case ("unique ignoring case"). A physical name that column mapping made up is only

@@ -15,7 +15,7 @@ from lakeview.model.errors import CorruptTableError, DataFileMissingError, Inval
 from lakeview.model.physical import PHYSICAL, PhysicalFile
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
-from lakeview.rows.field_places import Match, located
+from lakeview.rows.field_places import Match, field_places
 from lakeview.rows.footer_reader import FIRST_READ, MAGIC, footer_of
 from lakeview.storage import Storage
 
@@ -66,7 +66,7 @@ def physical_file(
             _refuse(storage, path, name, size, tail)
         length = int.from_bytes(tail[-8:-4], "little")
         if length + 12 > size:
-            raise _broken(name, f"its footer of {length:,} bytes is longer than the file of {size:,}")
+            raise _footer_error(name, f"its footer of {length:,} bytes is longer than the file of {size:,}")
         if length + 8 > len(tail):
             tail = storage.read_range(path, size - length - 8, length + 8)
     except FileNotFoundError as error:
@@ -95,7 +95,7 @@ def physical_file(
             kind="unsupported-data-format",
         ) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
-        raise _broken(name, (str(error) or type(error).__name__).splitlines()[0]) from error
+        raise _footer_error(name, (str(error) or type(error).__name__).splitlines()[0]) from error
 
 
 def _refuse(storage: Storage, path: str, name: str, size: int, tail: bytes) -> NoReturn:
@@ -108,10 +108,10 @@ def _refuse(storage: Storage, path: str, name: str, size: int, tail: bytes) -> N
                 place=name,
                 kind="unsupported-data-format",
             )
-    raise _broken(name, f"it does not end as a Parquet file of {size:,} bytes does")
+    raise _footer_error(name, f"it does not end as a Parquet file of {size:,} bytes does")
 
 
-def _broken(name: str, why: str) -> CorruptTableError:
+def _footer_error(name: str, why: str) -> CorruptTableError:
     return CorruptTableError(
         f"data file {name} cannot be looked into: {why}",
         fix="restore the file from a backup, or read a version without it",
@@ -126,7 +126,7 @@ def _names(metadata: pq.FileMetaData, schema: Schema | None, match: Match) -> di
         return {}
     try:
         stored = list(metadata.schema.to_arrow_schema())
-        places = located(stored, list(schema), match)
+        places = field_places(stored, list(schema), match)
     except pa.ArrowException:  # a type that Arrow has not, or a file without ids: its own names will do
         return {}
     return {stored[place].name: f.name for f, place in zip(schema, places, strict=True) if place is not None}

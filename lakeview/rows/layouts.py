@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from lakeview.model.arrow_types import arrow_type
 from lakeview.model.data_types import VARIANT, ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.type_tree import nodes
-from lakeview.rows.field_places import Match, located
+from lakeview.rows.field_places import Match, field_places
 from lakeview.rows.tasks import FileTask, RowSource
 
 Layout: TypeAlias = tuple[str | None, ...]
@@ -54,7 +54,7 @@ def read_layout(task: FileTask, path: str, fields: Sequence[Field]) -> Layout | 
 def _stored_columns(path: str, fields: Sequence[Field], match: Match) -> Layout | None:
     try:
         stored = list(pq.read_schema(path))
-        columns = [None if place is None else stored[place] for place in located(stored, fields, match)]
+        columns = [None if place is None else stored[place] for place in field_places(stored, fields, match)]
         same = all(c is None or _same_type(c.type, f.type, match) for c, f in zip(columns, fields, strict=True))
     except (pa.ArrowException, OSError, UnicodeDecodeError):  # broken, gone, or its columns cannot be told apart
         return None
@@ -66,7 +66,7 @@ def _same_type(file_type: pa.DataType, column_type: DataType, match: Match) -> b
     match column_type:
         case StructType(fields) if pa.types.is_struct(file_type):
             inner_fields = list(file_type)
-            places = located(inner_fields, fields, match)
+            places = field_places(inner_fields, fields, match)
             return len(inner_fields) == len(fields) and all(
                 place is not None
                 and inner_fields[place].name == f.name

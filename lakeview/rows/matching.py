@@ -16,7 +16,7 @@ def frame_of(batch: pa.RecordBatch | pa.Table) -> pl.DataFrame:
     return pl.DataFrame(columns) if columns else pl.DataFrame(height=batch.num_rows)
 
 
-def evaluated(frame: pl.DataFrame, expression: pl.Expr, subject: str) -> pl.Series:
+def evaluate(frame: pl.DataFrame, expression: pl.Expr, subject: str) -> pl.Series:
     """An expression over a frame, as long as it. InvalidRequestError where it cannot be evaluated."""
     try:
         values = frame.select(expression.alias("value")).to_series()
@@ -43,7 +43,7 @@ def matching_rows(frame: pl.DataFrame, where: pl.Expr, subject: str = "the condi
 
     InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
     """
-    mask = evaluated(frame, where, subject)
+    mask = evaluate(frame, where, subject)
     if mask.dtype not in (pl.Boolean, pl.Null):
         raise InvalidRequestError(
             f"{subject} is {mask.dtype}, not true or false",

@@ -16,8 +16,8 @@ from lakeview.model.config import task_settings
 from lakeview.model.data_types import Field
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, LakeviewError, UnsupportedTableError
 from lakeview.rows.arrays import numpy_to_arrow, values_to_arrow
-from lakeview.rows.casts import conformed
-from lakeview.rows.field_places import located
+from lakeview.rows.casts import conform_array
+from lakeview.rows.field_places import field_places
 from lakeview.rows.live_rows import LiveRows
 from lakeview.rows.tasks import Fallback, FileTask
 from lakeview.storage import Storage, open_storage
@@ -144,12 +144,12 @@ class Columns:
         self._schema = task.schema
         self._file_schema = file_schema
         self._match = task.match
-        self._target = task.schema.relaxed().to_arrow()
-        self._constants = _recorded(task)
+        self._target = task.schema.as_nullable().to_arrow()
+        self._constants = _log_values(task)
         self._fallbacks = {name: f for name, f in task.fallbacks.items() if name in task.schema}
         stored_fields = [f for f in task.schema if f.name not in task.constants]
         names = file_schema.names  # a list that is built on each access
-        places = located(list(file_schema), stored_fields, task.match)
+        places = field_places(list(file_schema), stored_fields, task.match)
         self._sources = {f.name: names[i] for f, i in zip(stored_fields, places, strict=True) if i is not None}
         self.inputs = list(dict.fromkeys(self._sources.values()))
         types = file_schema.types  # by place: of two columns of one name `field` gives none
@@ -163,7 +163,7 @@ class Columns:
             and not any(name in self._schema for name in task.fallbacks)
             and task.match == self._match
             and task.schema == self._schema
-            and repr(_recorded(task)) == repr(self._constants)
+            and repr(_log_values(task)) == repr(self._constants)
             and self._file_schema.equals(file_schema, check_metadata=task.match == "id")  # field ids are metadata
         )
 
@@ -193,10 +193,10 @@ class Columns:
         if source is None:
             return pa.nulls(batch.num_rows, target)
         array = batch.column(batch.schema.get_field_index(source))
-        return conformed(array, field, target, self._match)
+        return conform_array(array, field, target, self._match)
 
 
-def _recorded(task: FileTask) -> dict[str, Any]:
+def _log_values(task: FileTask) -> dict[str, Any]:
     """The values of the task's columns that the log records."""
     return {f.name: task.constants[f.name] for f in task.schema if f.name in task.constants} if task.constants else {}
 

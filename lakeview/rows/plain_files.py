@@ -106,7 +106,7 @@ class _PlainReader:
         stored = [f for f in self._query.schema if f.name not in files[0].columns]
         if self._trusts_names and all(f.task.source is None and f.task.match == "name" for f in files):
             expected = expected_layout(stored)
-            frame = None if expected is None else self._collected(files, expected)
+            frame = None if expected is None else self._collect(files, expected)
             if frame is not None:
                 yield frame
                 return
@@ -115,7 +115,7 @@ class _PlainReader:
         for file in files:
             layouts.setdefault(read_layout(file.task, file.path, stored), []).append(file)
         for layout, alike in layouts.items():
-            frame = None if layout is None else self._collected(alike, layout)
+            frame = None if layout is None else self._collect(alike, layout)
             yield from self.one_by_one(f.task for f in alike) if frame is None else (frame,)
 
     def one_by_one(self, tasks: Iterable[FileTask]) -> Iterator[pl.DataFrame]:
@@ -130,7 +130,7 @@ class _PlainReader:
         for frames in self._storage.each_ahead(read, tasks):
             yield from frames
 
-    def _collected(self, files: Sequence[_File], layout: Layout) -> pl.DataFrame | None:
+    def _collect(self, files: Sequence[_File], layout: Layout) -> pl.DataFrame | None:
         """The rows of files of one layout, None if polars does not read them all."""
         try:
             rows = _scan(files, layout, self._query)
@@ -161,11 +161,11 @@ def _scan(files: Sequence[_File], layout: Layout, query: RowQuery) -> pl.LazyFra
     rows = rows.with_columns(pl.lit(None, query.types[name]).alias(name) for name in stored if places[name] is None)
     if not recorded:
         return rows
-    log = pl.DataFrame([pl.Series(path, [f.path for f in files]), *_recorded(files, recorded, query)]).lazy()
+    log = pl.DataFrame([pl.Series(path, [f.path for f in files]), *_log_values(files, recorded, query)]).lazy()
     return rows.join(log, on=path, how="left", maintain_order="left")
 
 
-def _recorded(files: Sequence[_File], columns: Sequence[Field], query: RowQuery) -> Iterator[pl.Series]:
+def _log_values(files: Sequence[_File], columns: Sequence[Field], query: RowQuery) -> Iterator[pl.Series]:
     """The values that the log has of these columns, one for each file."""
     for column in columns:
         values = values_to_arrow([file.task.constants[column.name] for file in files], arrow_type(column.type))

@@ -76,13 +76,13 @@ def _portion(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask])
     alike = groupby(parts, key=lambda part: id(part[1].columns))
     counts = [stored.rows.num_rows for _, stored in parts]
     return Portion(
-        _whole([_conformed(list(run), tasks) for _, run in alike]),
+        _whole([_conform(list(run), tasks) for _, run in alike]),
         np.repeat(np.array([number for number, _ in parts], np.int64), counts),
         np.concatenate([stored.positions for _, stored in parts]),
     )
 
 
-def _conformed(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask]) -> pa.RecordBatch:
+def _conform(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask]) -> pa.RecordBatch:
     """The rows of files that are alike, in the columns of their tasks."""
     if len(parts) > 1:
         with suppress(pa.ArrowException, LakeviewError):  # one by one, the error names the file

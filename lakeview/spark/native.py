@@ -20,7 +20,7 @@ from pyspark.sql import types as spark_types
 from lakeview.model.arrow_types import arrow_type
 from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.schema import Schema, quoted
+from lakeview.model.schema import Schema, quote_name
 from lakeview.spark.native_files import NativeFile
 from lakeview.spark.native_partitions import are_distinct, folder_values, partition_fields
 from lakeview.spark.types import to_spark
@@ -120,7 +120,7 @@ class _Scan:
 
     def with_folders(self) -> DataFrame:
         """The rows of files whose folders have the partition values; no row is deleted."""
-        return self._rows.select(*self._columns({name: f.col(quoted(name)) for name in self._files[0].constants}))
+        return self._rows.select(*self._columns({name: f.col(quote_name(name)) for name in self._files[0].constants}))
 
     def with_literals(self) -> DataFrame:
         """The rows of files that share their partition values; no row is deleted."""
@@ -188,7 +188,7 @@ class _Scan:
             elif name is None:
                 column = f.lit(None).cast(kind)
             else:
-                column = f.col(quoted(name))
+                column = f.col(quote_name(name))
                 if self._layout.schema[name].dataType != kind:  # fields of structs are renamed
                     column = column.cast(kind)
                 column = _without_pushed_filters(column, kind)

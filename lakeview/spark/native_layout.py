@@ -13,7 +13,7 @@ from pyarrow import types as arrow
 from pyspark.sql import types as spark_types
 
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
-from lakeview.rows.field_places import Match, located
+from lakeview.rows.field_places import Match, field_places
 from lakeview.spark.types import PRIMITIVES
 
 INT96_UNIT = "s"
@@ -46,7 +46,7 @@ def native_layout(file_fields: Sequence[pa.Field], fields: Sequence[Field], matc
         return None
     spark_fields: list[spark_types.StructField] = []
     columns: list[str | None] = []
-    for field, place in zip(fields, located(file_fields, fields, match), strict=True):
+    for field, place in zip(fields, field_places(file_fields, fields, match), strict=True):
         if field.type == PrimitiveType("void") or place is None:
             columns.append(None)
             continue
@@ -92,7 +92,7 @@ def _native_struct(
 ) -> spark_types.StructType | None:
     """A struct whose missing fields have names that the file does not have, so that Spark makes them null."""
     names = [f.name for f in file_fields]
-    places = located(file_fields, fields, match)
+    places = field_places(file_fields, fields, match)
     if not _distinct(names) or all(place is None for place in places):
         return None
     unused = "_" * (max(map(len, names)) + 1)

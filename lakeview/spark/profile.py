@@ -50,7 +50,7 @@ def profile(
     snapshot = source.snapshot(version)
     schema = snapshot.schema
     readable = [name for name in schema.names if name not in schema.unreadable]
-    names = readable if columns is None else list(dict.fromkeys(schema.spelled(columns, "columns")))
+    names = readable if columns is None else list(dict.fromkeys(schema.resolve_names(columns, "columns")))
     rows = table(spark, address, version=snapshot.version, columns=names, where=where, storage_options=storage_options)
     kinds = source.scan(snapshot.version).collect_schema()
     return profile_of([SparkAggregates(rows, {name: kinds[name] for name in names}, on_step)])

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema, quoted
+from lakeview.model.schema import Schema, quote_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates import predicate
 from lakeview.predicates.condition import translate
@@ -57,7 +57,7 @@ def table(
     """
     source_table = lv.open_table(address, storage_options=storage_options)
     snapshot = source_table.snapshot(version, at=None if at is None else timestamp_of(spark, at))
-    names = snapshot.schema.names if columns is None else snapshot.schema.spelled(columns)
+    names = snapshot.schema.names if columns is None else snapshot.schema.resolve_names(columns)
     filtered = [] if where is None else predicate(where, snapshot.schema).meta.root_names()
     if where is not None:
         _check_zone(spark, where, snapshot.schema)
@@ -68,7 +68,7 @@ def table(
     if where is not None:
         # printed from the checked tree: Spark takes backslashes for escapes, and would run what the check took for text
         rows = rows.where(translate(where, "spark"))
-    return rows.select(*[f.col(quoted(name)) for name in names])
+    return rows.select(*[f.col(quote_name(name)) for name in names])
 
 
 def _check_zone(spark: SparkSession, where: str, schema: Schema) -> None:

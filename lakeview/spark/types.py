@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
-from lakeview.model.schema import Schema, quoted
+from lakeview.model.schema import Schema, quote_name
 
 # Types not in this table (time, uuid, timestamps in nanoseconds, variant, ...) have no faithful Spark type that a
 # Python data source can yield.
@@ -93,7 +93,7 @@ def ddl(kind: spark_types.DataType) -> str:
         case spark_types.MapType():
             return f"map<{ddl(kind.keyType)}, {ddl(kind.valueType)}>"
         case spark_types.StructType():
-            return f"struct<{', '.join(f'{quoted(f.name)}: {ddl(f.dataType)}' for f in kind)}>"
+            return f"struct<{', '.join(f'{quote_name(f.name)}: {ddl(f.dataType)}' for f in kind)}>"
     return kind.simpleString()
 
 

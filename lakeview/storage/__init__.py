@@ -15,13 +15,13 @@ from lakeview.storage.interface import LISTING, NO_LISTING, Entry, Storage, back
 from lakeview.storage.local import LocalStorage
 from lakeview.storage.new_file import NewFile
 from lakeview.storage.objects import ObjectStorage
-from lakeview.storage.options import KINDS, combined
+from lakeview.storage.options import KINDS, combine_options
 from lakeview.storage.remote import FsspecStorage
 from lakeview.storage.web import WebStorage
 
 __all__ = [
     "KINDS", "LISTING", "NO_LISTING", "Entry", "FsspecStorage", "LocalStorage", "NewFile", "ObjectStorage",
-    "Storage", "WebStorage", "back_off", "combined", "open_storage", "store_kind",
+    "Storage", "WebStorage", "back_off", "combine_options", "open_storage", "store_kind",
 ]  # fmt: skip
 
 _WEB = ("http", "https")

@@ -13,7 +13,7 @@ from typing import Any
 from lakeview.model.addresses import below, normalise
 from lakeview.model.config import Config
 from lakeview.model.errors import InvalidRequestError
-from lakeview.storage.options import KINDS, SECRETS, combined, normal_options
+from lakeview.storage.options import KINDS, SECRETS, combine_options, normal_options
 
 _REFERENCE = "env"
 _ALSO_SECRET = ("password", "connection_string", "secret", "passphrase", "credential", "aws_secret_access_key")
@@ -37,7 +37,7 @@ def configured_options(root: str, options: Mapping[str, Any], config: Config) ->
     prefix = max(fitting, key=len)
     section = config.storage[prefix]
     kind = store_kind(root)
-    return combined(kind, section_options(f'[storage."{prefix}"]', kind, section), options)
+    return combine_options(kind, section_options(f'[storage."{prefix}"]', kind, section), options)
 
 
 def section_options(label: str, kind: str | None, section: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def section_options(label: str, kind: str | None, section: Mapping[str, Any]) ->
             place=name,
             kind="literal-secret",
         )
-    return _resolved(label, section)
+    return _resolve_variables(label, section)
 
 
 def _literal_secrets(kind: str | None, section: Mapping[str, Any]) -> Iterator[str]:
@@ -80,14 +80,14 @@ def _is_reference(value: Any) -> bool:
     return isinstance(value, Mapping) and set(value) == {_REFERENCE} and isinstance(value[_REFERENCE], str)
 
 
-def _resolved(label: str, section: Mapping[str, Any]) -> dict[str, Any]:
+def _resolve_variables(label: str, section: Mapping[str, Any]) -> dict[str, Any]:
     """Options with the values of the variables that they refer to."""
     values: dict[str, Any] = {}
     for name, value in section.items():
         if not isinstance(value, Mapping):
             values[name] = value
         elif not _is_reference(value):
-            values[name] = _resolved(label, value)
+            values[name] = _resolve_variables(label, value)
         elif value[_REFERENCE] in os.environ:
             values[name] = os.environ[value[_REFERENCE]]
         else:

@@ -48,7 +48,7 @@ class CommitCoordinator(ABC):
         """
 
     @abstractmethod
-    def unfinished(self, address: str) -> bytes | None:
+    def unfinished_bytes(self, address: str) -> bytes | None:
         """The bytes of a claim whose file may not be put yet; None for a finished claim and for none."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class CommitCoordinator(ABC):
             with suppress(StoreUnavailableError):  # the file is there; who meets the claim puts the same bytes again
                 self.finish(address)
             return
-        claim = self.unfinished(address)
+        claim = self.unfinished_bytes(address)
         if claim is not None:
             self._put(store, path, claim)
             self.finish(address)
@@ -106,7 +106,7 @@ class SqliteCoordinator(CommitCoordinator):
             cursor = connection.execute("INSERT OR IGNORE INTO claims VALUES (?, ?)", (address, data))
             return cursor.rowcount == 1
 
-    def unfinished(self, address: str) -> bytes | None:
+    def unfinished_bytes(self, address: str) -> bytes | None:
         with self._transaction() as connection:
             row = connection.execute("SELECT data FROM claims WHERE address = ?", (address,)).fetchone()
             return None if row is None else row[0]

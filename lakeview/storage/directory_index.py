@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 
-class Indexed(NamedTuple):
+class IndexEntry(NamedTuple):
     """One line of an index. `size`: bytes where the page shows all of them, else 0; `modified`: milliseconds since 1970
     where the page shows a time, which is taken for UTC."""
 
@@ -48,13 +48,13 @@ class _Links(HTMLParser):
             self.links[-1][1].append(data)
 
 
-def parse_index(page: str, url: str) -> list[Indexed] | None:
+def parse_index(page: str, url: str) -> list[IndexEntry] | None:
     """What a page about the folder `url` (which ends with a slash) links to directly below it, by name; None for a page
     that is no index: without any such link and without the words of one."""
     parser = _Links()
     parser.feed(page)
     base = urlsplit(url)
-    entries: dict[str, Indexed] = {}
+    entries: dict[str, IndexEntry] = {}
     for address, texts in parser.links:
         target = urlsplit(urljoin(url, address))
         if target.query or (target.scheme, target.netloc) != (base.scheme, base.netloc):
@@ -65,7 +65,7 @@ def parse_index(page: str, url: str) -> list[Indexed] | None:
             continue
         text = " ".join(texts)
         size = _SIZE.search(" " + text.strip())
-        entries[name] = Indexed(name, below.endswith("/"), int(size[1]) if size else 0, _milliseconds(text))
+        entries[name] = IndexEntry(name, below.endswith("/"), int(size[1]) if size else 0, _milliseconds(text))
     if not entries and not _MARKS.search(page):
         return None
     return [entries[name] for name in sorted(entries)]

@@ -33,7 +33,7 @@ from lakeview.storage.local_opening import (
     require_file,
 )
 from lakeview.storage.new_file import NewFile
-from lakeview.storage.system_errors import Translated
+from lakeview.storage.system_errors import ErrorTranslation
 from lakeview.storage.turns import turn
 
 
@@ -81,7 +81,7 @@ class LocalStorage(Storage):
         self.count("list")
         entries: list[Entry] = []
         try:
-            with Translated(folder), os.scandir(self.resolve(folder)) as directory:
+            with ErrorTranslation(folder), os.scandir(self.resolve(folder)) as directory:
                 for entry in directory:
                     if entry.name < start or not entry.is_file():
                         continue
@@ -99,7 +99,7 @@ class LocalStorage(Storage):
         if len(names) < 2 or os.open not in os.supports_dir_fd:
             return super().read_all(folder, names)
         # the folder is resolved once: following its links again for each of thousands of files takes five times as long
-        with Translated(folder):
+        with ErrorTranslation(folder):
             descriptor = os.open(self.resolve(folder), os.O_RDONLY | os.O_DIRECTORY)
         self.count("read", len(names))
         try:
@@ -178,7 +178,7 @@ class LocalStorage(Storage):
         """A file that lies inside the allowed roots: the opened one does, also where its name leads elsewhere by now.
         To look for links folder by folder first takes twice as long, and each call of the system counts
         (benches/bench_writer.py, 1,000 files)."""
-        with Translated(path):
+        with ErrorTranslation(path):
             plain = open_plain(super().resolve(path))
             if plain is not None:
                 return open(plain, "rb")
@@ -190,20 +190,20 @@ class LocalStorage(Storage):
 
     def local_path(self, path: str) -> str:
         self.count("open")
-        with Translated(path):
+        with ErrorTranslation(path):
             full = self.resolve(path)
             require_file(full)
             return full
 
     def read(self, path: str) -> bytes:
         self.count("read")
-        with Translated(path), self._open(path) as file:
+        with ErrorTranslation(path), self._open(path) as file:
             refuse_oversized(path, os.fstat(file.fileno()).st_size, self.config)
             return file.read()
 
     def read_range(self, path: str, start: int, length: int) -> bytes:
         self.count("read")
-        with Translated(path), self._open(path) as file:
+        with ErrorTranslation(path), self._open(path) as file:
             size = min(length, max(os.fstat(file.fileno()).st_size - start, 0))
             refuse_oversized(path, size, self.config)
             file.seek(start if size else 0)  # a file system refuses places that no file reaches
@@ -219,7 +219,7 @@ class LocalStorage(Storage):
         # fsspec's exclusive create checks and then writes: two writers can both win
         self.count("put")
         full = self.resolve(path)
-        with Translated(path):
+        with ErrorTranslation(path):
             temporary = self._temporary_file(full, data)
             exists = False
             try:
@@ -282,7 +282,7 @@ class LocalStorage(Storage):
     def put_file(self, path: str, file: IO[bytes]) -> None:
         self.count("put")
         full = self.resolve(path)
-        with Translated(path):
+        with ErrorTranslation(path):
             temporary = write_temporary(full, file)
             try:
                 os.replace(temporary, full)
@@ -296,5 +296,5 @@ class LocalStorage(Storage):
 
     def delete(self, path: str) -> None:
         self.count("delete")
-        with Translated(path), suppress(FileNotFoundError):
+        with ErrorTranslation(path), suppress(FileNotFoundError):
             os.unlink(self.resolve(path))

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from lakeview.storage.local_files import begin_temporary, sync_folder
 from lakeview.storage.new_file import NewFile
-from lakeview.storage.system_errors import Translated
+from lakeview.storage.system_errors import ErrorTranslation
 
 IN_MEMORY = 2 << 20
 """Bytes of a new file of this machine that stay in memory: a table of very many partitions has as many files open, and
@@ -35,7 +35,7 @@ class NewLocalFile(NewFile):
         return self._buffer if self._file is None else self._file
 
     def write(self, data: Any, /) -> int:
-        with Translated(self._path):
+        with ErrorTranslation(self._path):
             if not self.closed and self._file is None and self._buffer.tell() + memoryview(data).nbytes > IN_MEMORY:
                 self._temporary, self._file = begin_temporary(self._place())
                 self._file.write(self._buffer.getbuffer())
@@ -47,7 +47,7 @@ class NewLocalFile(NewFile):
             super().publish()
             return
         self._count()
-        with Translated(self._path):
+        with ErrorTranslation(self._path):
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()  # Windows renames no open file

@@ -41,7 +41,7 @@ class StoreBusyError(StoreUnavailableError):
     """The store answered that it did not carry the request out, and may do so later."""
 
 
-def translated(place: ObjectPlace, endpoint: str | None, path: str, action: Callable[[], T]) -> T:
+def translate_errors(place: ObjectPlace, endpoint: str | None, path: str, action: Callable[[], T]) -> T:
     """What an action gives; FileNotFoundError and FileExistsError stay Python's own, other errors become ours."""
     try:
         return action()

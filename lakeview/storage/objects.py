@@ -20,7 +20,7 @@ from lakeview.storage.credentials import signs
 from lakeview.storage.exclusion import Exclusion
 from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, back_off, listing, refuse_oversized
 from lakeview.storage.object_clients import ObjectPlace, client, endpoint_of, split_address
-from lakeview.storage.object_errors import StoreBusyError, translated
+from lakeview.storage.object_errors import StoreBusyError, translate_errors
 from lakeview.storage.object_files import TAIL, ObjectFile
 from lakeview.storage.options import AZURE, KINDS, normal_options
 
@@ -199,7 +199,7 @@ class ObjectStorage(Storage):
         period = timedelta(seconds=seconds)
         store: S3Store = cast(Any, client(place, self.options))
         try:
-            return translated(place, self._endpoint, path, lambda: sign(store, "GET", key, period))
+            return translate_errors(place, self._endpoint, path, lambda: sign(store, "GET", key, period))
         except StoreUnavailableError:  # these credentials sign nothing: a signature of Azure's, for one
             return None
 
@@ -259,7 +259,9 @@ class ObjectStorage(Storage):
         library itself sends nothing twice."""
         for attempt in range(_ATTEMPTS):
             try:
-                return translated(place, self._endpoint, path, lambda: action(client(place, self.options, once=once)))
+                return translate_errors(
+                    place, self._endpoint, path, lambda: action(client(place, self.options, once=once))
+                )
             except StoreBusyError:
                 if attempt + 1 == _ATTEMPTS:
                     raise

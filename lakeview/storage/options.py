@@ -152,7 +152,7 @@ def option_text(name: str, value: Any) -> str:
     )
 
 
-def combined(kind: str | None, base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def combine_options(kind: str | None, base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Options of two sources, those of `over` first; credentials are those of one source, never of both.
 
     `kind`: of the object store; None for any other store. A user's key with another source's session token would be

@@ -29,7 +29,7 @@ from lakeview.storage.exclusion import create_by_coordinator
 from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, LISTING, Storage, back_off, listing, refuse_oversized
 from lakeview.storage.object_files import SeekableFile
 from lakeview.storage.options import COORDINATOR
-from lakeview.storage.system_errors import Translated
+from lakeview.storage.system_errors import ErrorTranslation
 
 _ATTEMPTS = 3
 
@@ -96,7 +96,7 @@ class FsspecStorage(Storage):
     def _call(self, path: str, action: Callable[[], T]) -> T:
         for attempt in range(_ATTEMPTS):
             try:
-                return _translated(path, action)
+                return _translate_errors(path, action)
             except StoreUnavailableError:
                 if attempt + 1 == _ATTEMPTS or not self.remote:
                     raise
@@ -231,7 +231,7 @@ class _RemoteFile(SeekableFile):
 
     def read(self, size: int | None = -1, /) -> bytes:
         length = -1 if size is None else size
-        return _translated(self._path, lambda: self._file.read(length))
+        return _translate_errors(self._path, lambda: self._file.read(length))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         return self._file.seek(offset, whence)
@@ -245,11 +245,11 @@ class _RemoteFile(SeekableFile):
         super().close()
 
 
-def _translated(path: str, action: Callable[[], T]) -> T:
+def _translate_errors(path: str, action: Callable[[], T]) -> T:
     """What an action gives; errors of the store as ours, those of the libraries below fsspec too."""
     kinds = (getattr(sys.modules.get(module), name, None) for module, name in _UNTRANSLATED)  # loaded, or not raised
     try:
-        with Translated(path):
+        with ErrorTranslation(path):
             return action()
     except NotImplementedError as error:  # what fsspec takes for a store may be no more than one file
         raise UnsupportedTableError(
@@ -275,10 +275,12 @@ def _base(entry: Mapping[str, Any]) -> str:
 
 def _from_entries(entries: list[Mapping[str, Any]], name: Any) -> pl.DataFrame:
     files = [e for e in entries if e.get("type") == "file"]
-    return listing([name(e) for e in files], [int(e.get("size") or 0) for e in files], [_modified(e) for e in files])
+    return listing(
+        [name(e) for e in files], [int(e.get("size") or 0) for e in files], [_modification_time(e) for e in files]
+    )
 
 
-def _modified(entry: Mapping[str, Any]) -> int | None:
+def _modification_time(entry: Mapping[str, Any]) -> int | None:
     for key in ("mtime", "LastModified", "last_modified", "updated", "created"):
         value = entry.get(key)
         if isinstance(value, datetime):

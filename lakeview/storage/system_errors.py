@@ -7,7 +7,7 @@ import errno
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError
 
 
-class Translated:
+class ErrorTranslation:
     """Turns a store's errors into ours; absence and presence stay Python's own, for the caller to explain."""
 
     def __init__(self, path: str) -> None:

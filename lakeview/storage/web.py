@@ -13,7 +13,7 @@ import polars as pl
 
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
-from lakeview.storage.directory_index import Indexed, parse_index
+from lakeview.storage.directory_index import IndexEntry, parse_index
 from lakeview.storage.interface import FIRST_FOLDERS, NO_LISTING, Storage, back_off, listing, refuse_oversized
 from lakeview.storage.object_files import TAIL, ObjectFile
 
@@ -47,13 +47,13 @@ class WebStorage(Storage):
                 fix="give an address without ? and #, such as https://host/lake/orders",
             )
         self._has_index: bool | None = None
-        self._client = self._connected()
+        self._client = self._connect()
         weakref.finalize(self, self._client.close)
 
     def __repr__(self) -> str:  # options may hold credentials
         return f"WebStorage({self.root!r})"
 
-    def _connected(self) -> httpx.Client:
+    def _connect(self) -> httpx.Client:
         import httpx
 
         user = self.options.get("username")
@@ -74,7 +74,7 @@ class WebStorage(Storage):
 
     def walk(self) -> pl.DataFrame:
         self.count("list")
-        files: list[Indexed] = []
+        files: list[IndexEntry] = []
         folders = [""]
         while folders:
             pages = list(self.each_ahead(self._index, folders))
@@ -107,7 +107,7 @@ class WebStorage(Storage):
             folders += [f"{folder}/{f.name}".lstrip("/") for f in entries]
         return False
 
-    def _index(self, folder: str) -> list[Indexed]:
+    def _index(self, folder: str) -> list[IndexEntry]:
         """What lies in a folder; UnsupportedTableError if the server shows no folders."""
         entries = self._page(folder)
         if entries is not None:
@@ -124,7 +124,7 @@ class WebStorage(Storage):
             )
         return []
 
-    def _page(self, folder: str) -> list[Indexed] | None:
+    def _page(self, folder: str) -> list[IndexEntry] | None:
         url = self._url(folder).rstrip("/") + "/"
         try:
             answer = self._get(folder, url, {"Accept": "text/html"})

@@ -213,7 +213,7 @@ def _retained_gap(retention: Retention | None) -> str | None:
     """Why the bytes that only old versions need are unknown; None where they are known. At least 0 is no news."""
     if retention is None:
         return "the whole log was not read"
-    if retention.undated:
+    if retention.has_no_times:
         return "commits have no timestamps"
     return None if retention.retained_bytes else retention.bound
 

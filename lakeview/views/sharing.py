@@ -65,7 +65,7 @@ def reads(requests: pl.DataFrame) -> pl.DataFrame:
             pl.col("requests").sum(),
             pl.col("requests").filter(action="file").sum().alias("file_requests"),
             pl.col("bytes").sum(),
-            _refused(),
+            _refusal_count(),
         )
         .sort("last", "table", descending=[True, False], nulls_last=True)
         .select(READS.names())
@@ -77,12 +77,12 @@ def reads_by_day(requests: pl.DataFrame) -> pl.DataFrame:
     if requests.is_empty():
         return pl.DataFrame(schema=READS_BY_DAY)
     days = requests.group_by(pl.col("time").dt.date().alias("day")).agg(
-        pl.col("requests").sum(), _refused(), pl.col("bytes").sum(), pl.col("recipient").drop_nulls().n_unique()
+        pl.col("requests").sum(), _refusal_count(), pl.col("bytes").sum(), pl.col("recipient").drop_nulls().n_unique()
     )
     every = days.select(pl.date_range(pl.col("day").min(), pl.col("day").max()).alias("day"))
     by_day = every.join(days.rename({"recipient": "recipients"}), on="day", how="left", maintain_order="left")
     return by_day.select("day", pl.col(READS_BY_DAY.names()[1:]).fill_null(0).cast(pl.Int64))
 
 
-def _refused() -> pl.Expr:
+def _refusal_count() -> pl.Expr:
     return pl.col("requests").filter(pl.col("status") >= _REFUSED).sum().alias("refused")

@@ -33,8 +33,8 @@ def format_count(value: float | None, *, exact: bool = False) -> str:
     if value is None:
         return UNKNOWN
     if exact or abs(value) < 10_000:
-        return _signed(value, f"{abs(round(value)):,}")
-    return _signed(value, _three_figures(abs(value), _COUNT_UNITS, 1000.0))
+        return _with_sign(value, f"{abs(round(value)):,}")
+    return _with_sign(value, _three_figures(abs(value), _COUNT_UNITS, 1000.0))
 
 
 def format_mean(value: float) -> str:
@@ -58,8 +58,8 @@ def format_bytes(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     if abs(value) < 1000:
-        return _signed(value, f"{abs(round(value))} B")
-    return _signed(value, _three_figures(abs(value), BYTE_UNITS, 1024.0))
+        return _with_sign(value, f"{abs(round(value))} B")
+    return _with_sign(value, _three_figures(abs(value), BYTE_UNITS, 1024.0))
 
 
 def byte_unit(value: float) -> tuple[str, int]:
@@ -78,7 +78,7 @@ def format_percent(share: float | None) -> str:
     if 99.9999 < figure < 100:
         return ">99.9999 %"
     text = f"{abs(figure):.1f}" if figure == round(figure, 1) else f"{abs(figure):.5f}".rstrip("0")
-    return _signed(figure, f"{text} %")
+    return _with_sign(figure, f"{text} %")
 
 
 def percent_figure(share: float, decimals: int = 1) -> float:
@@ -195,7 +195,7 @@ def gain_and_loss(gain: int | None, loss: int | None) -> str | None:
     return " ".join(f"{sign}{count:,}" for sign, count in (("+", gain), (MINUS, loss)) if count) or "0"
 
 
-def _signed(value: float, text: str) -> str:
+def _with_sign(value: float, text: str) -> str:
     return f"{MINUS}{text}" if value < 0 else text
 
 

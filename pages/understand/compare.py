@@ -34,7 +34,7 @@ with errors.messages(here="compare"):
         else:
             with halves, card("Schema", panels.schema_note(changes, pair), stretch=True):
                 panels.schema_table(changes, pair)
-        if views.compare.versions.changed(settings):
+        if views.compare.versions.count_changes(settings):
             with halves, card("Properties and protocol", panels.settings_note(settings), stretch=True):
                 panels.settings_table(settings, pair)
         else:

@@ -11,7 +11,7 @@ import pytest
 
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Schema
-from lakeview.rows.casts import conformed
+from lakeview.rows.casts import conform_array
 
 US = pa.timestamp("us")
 
@@ -19,7 +19,7 @@ US = pa.timestamp("us")
 def read_as(array: pa.Array, target: pa.DataType) -> pa.Array:
     """The array as a column `c` of that type."""
     schema = Schema.from_arrow(pa.schema([("c", target)]))
-    return conformed(array, schema["c"], schema.to_arrow().field("c").type)
+    return conform_array(array, schema["c"], schema.to_arrow().field("c").type)
 
 
 MOMENT = datetime.fromisoformat("2013-05-01 12:30:00.123")

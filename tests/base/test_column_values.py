@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.model.column_values import all_differ, formatted
+from lakeview.model.column_values import all_differ, format_expression
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from lakeview.model.column_values import all_differ, formatted
 def test_texts_with_values_in_them(template: str, parts: list[Any], texts: list[str | None]) -> None:
     frame = pl.concat([pl.DataFrame({"n": [n]}, schema={"n": pl.Int64()}) for n in (7, 1, None, -3)], rechunk=False)
     rest = frame.filter(pl.col("n").ne_missing(7))  # its first chunk is empty now
-    assert rest.select(formatted(template, *parts)).to_series().to_list() == texts
+    assert rest.select(format_expression(template, *parts)).to_series().to_list() == texts
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lakeview.model.data_types import ArrayType, DataType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.schema import Schema
-from lakeview.rows.casts import conformed
+from lakeview.rows.casts import conform_array
 from lakeview.rows.field_places import Match
 
 LONG, TEXT = PrimitiveType("long"), PrimitiveType("string")
@@ -114,12 +114,12 @@ def test_values_are_found_whatever_order_and_names_the_file_has(
     file_type = in_file(field.type, match, order)
     values = [value_of(field.type, data) for _ in range(data.draw(st.integers(0, 5)))]
     array = pa.array([as_held(v, field.type, file_type) for v in values], file_type)
-    target = Schema((field,)).relaxed().to_arrow().field(0).type
-    result = conformed(array, field, target, match)
+    target = Schema((field,)).as_nullable().to_arrow().field(0).type
+    result = conform_array(array, field, target, match)
     result.validate(full=True)
     assert result.type == target
     assert result.to_pylist() == values
     start = data.draw(st.integers(0, len(values)))
-    assert conformed(array.slice(start), field, target, match).to_pylist() == values[start:], "a part of an array"
+    assert conform_array(array.slice(start), field, target, match).to_pylist() == values[start:], "a part of an array"
     shuffle = array.take(pa.array(list(reversed(range(len(values)))), pa.int64()))
-    assert conformed(shuffle, field, target, match).to_pylist() == values[::-1], "rows in another order"
+    assert conform_array(shuffle, field, target, match).to_pylist() == values[::-1], "rows in another order"

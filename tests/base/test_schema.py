@@ -125,7 +125,7 @@ def test_a_leaf_has_one_name(path: tuple[str, ...], name: str) -> None:
 
 
 def test_a_relaxed_schema_allows_nulls_everywhere() -> None:
-    relaxed = DEEP.relaxed()
+    relaxed = DEEP.as_nullable()
     assert all(f.nullable for f in relaxed)
     assert relaxed["l"].type == ArrayType(LONG)
     assert relaxed["m"].type == MapType(TEXT, ArrayType(DecimalType(38, 10)))

@@ -152,7 +152,7 @@ def test_a_naive_moment_is_refused() -> None:
 
 def test_the_case_of_a_name_means_nothing_where_no_column_is_called_exactly_so() -> None:
     columns = Schema(tuple(Field(name, PrimitiveType("long")) for name in ("id", "Two", "two", "ÄRA")))
-    assert columns.spelled(["ID", "two", "Two", "ära"]) == ["id", "two", "Two", "ÄRA"]
+    assert columns.resolve_names(["ID", "two", "Two", "ära"]) == ["id", "two", "Two", "ÄRA"]
     for name in ("TWO", "three"):
         with pytest.raises(InvalidRequestError, match=f"no column {name}"):
-            columns.spelled([name])
+            columns.resolve_names([name])

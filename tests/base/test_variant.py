@@ -17,7 +17,7 @@ from pyspark.sql.variant_utils import VariantUtils
 
 from lakeview.model.arrow_types import STORED_VARIANT
 from lakeview.model.data_types import ArrayType, Field, MapType, PrimitiveType, StructType
-from lakeview.rows.casts import conformed
+from lakeview.rows.casts import conform_array
 from lakeview.rows.variant import is_variant, stored_variants, variant_text
 from tests.builders.variants import (
     BINARIES,
@@ -322,8 +322,8 @@ def test_variants_are_read_at_every_level() -> None:
         )),
     )  # fmt: skip
     expected = [{"l": ["1", None], "m": [("k", "1")], "s": {"v": "1"}}, None, {"l": None, "m": None, "s": None}]
-    assert conformed(array, whole_field, target).to_pylist() == expected
-    assert conformed(array.slice(1), whole_field, target).to_pylist() == expected[1:]
+    assert conform_array(array, whole_field, target).to_pylist() == expected
+    assert conform_array(array.slice(1), whole_field, target).to_pylist() == expected[1:]
 
 
 def test_a_variant_is_known_by_its_fields() -> None:

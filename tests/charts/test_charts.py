@@ -15,7 +15,7 @@ import vl_convert
 from lakeview import charts, views
 from lakeview.charts.palette import DARK, LIGHT, palette
 from lakeview.charts.theme import AnyChart, byte_unit, count_unit, time_domain
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import COMMITS, FILES, VERSIONS
 from lakeview.model.schema import Schema
@@ -123,7 +123,7 @@ def test_every_chart_compiles_in_both_themes_and_in_their_own_colours(
 @pytest.mark.slow
 def test_panels_stack_to_one_picture(story: Story, line: pl.DataFrame, ribbon: pl.DataFrame) -> None:
     panels = charts.timeline.timeline_charts(line, views.timeline.events.events(line), ribbon, pick=False, key=True)
-    whole = charts.theme.stacked(panels, width=700)
+    whole = charts.theme.stack_charts(panels, width=700)
     spec = whole.to_dict()
     assert len(spec["vconcat"]) == len(panels)
     assert "Can it still be read?   ▂ gone v0\N{EN DASH}v11" in spec["vconcat"][-1]["title"]
@@ -316,7 +316,7 @@ def test_a_short_history_is_drawn(commits: int) -> None:
     panels = charts.timeline.timeline_charts(
         line, views.timeline.events.events(line), views.timeline.readability.readability(story.versions()), pick=False
     )
-    assert mark_counts(charts.theme.stacked(panels).to_dict())["rect"] == commits  # cells of the ribbon
+    assert mark_counts(charts.theme.stack_charts(panels).to_dict())["rect"] == commits  # cells of the ribbon
 
 
 def test_nothing_gives_nothing_to_draw() -> None:
@@ -446,7 +446,7 @@ def test_many_partitions_are_the_largest_and_the_title_says_so() -> None:
         pl.DataFrame(schema=views.partitions.sizes.PARTITION_SIZES)
         .clear(many)
         .with_columns(
-            partition_text=formatted("day={}", pl.int_range(many)),
+            partition_text=format_expression("day={}", pl.int_range(many)),
             files=pl.lit(1, pl.Int64),
             bytes=pl.int_range(many),
             records=pl.int_range(many),

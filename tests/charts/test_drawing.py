@@ -7,7 +7,7 @@ import jsonschema_rs
 import polars as pl
 import pytest
 
-from lakeview.charts.theme import layered
+from lakeview.charts.theme import layer_charts
 from tests.charts.drawing import check_drawn, check_specification, mark_counts, silent_fields
 
 
@@ -17,7 +17,7 @@ def points(*values: float | None) -> alt.Chart:
 
 
 def test_a_specification_is_checked_against_the_schema_of_vega_lite() -> None:
-    chart = layered(points(1.0), points(2.0))
+    chart = layer_charts(points(1.0), points(2.0))
     spec = chart.to_dict(validate=False)
     check_specification(spec)
     spec["layer"][0]["encoding"]["x"]["scale"] = {"domian": [0, 1]}
@@ -26,7 +26,7 @@ def test_a_specification_is_checked_against_the_schema_of_vega_lite() -> None:
 
 
 def test_so_is_every_chart_that_is_turned_into_one() -> None:
-    chart = layered(points(1.0), points(2.0))
+    chart = layer_charts(points(1.0), points(2.0))
     chart.layer[1]["name"] = 7
     with pytest.raises(jsonschema_rs.ValidationError):
         chart.to_dict()
@@ -48,5 +48,5 @@ def test_a_tooltip_with_an_empty_field_is_found_in_any_layer(empty: str | None) 
     rows = pl.DataFrame({"x": [1.0, 2.0], "note": ["late", empty], "kind": ["a", "b"]})
     marks = alt.Chart(rows).mark_point().encode(x="x:Q", tooltip=[alt.Tooltip(f"{n}:N") for n in ("kind", "note")])
     line = alt.Chart(rows).mark_line().encode(x="x:Q")
-    assert silent_fields(marks) == silent_fields(layered(line, marks)) == {"note"}
+    assert silent_fields(marks) == silent_fields(layer_charts(line, marks)) == {"note"}
     assert silent_fields(line) == set()

@@ -13,7 +13,7 @@ from lakeview import charts, views
 from lakeview.charts.marks import from_zero
 from lakeview.charts.palette import LIGHT, palette
 from lakeview.charts.quality import MOST_POINTS
-from lakeview.charts.theme import finished
+from lakeview.charts.theme import finish_chart
 from tests.charts.drawing import drawn
 from tests.views.story import Story
 
@@ -135,7 +135,7 @@ def test_so_is_one_of_delays_from_zero_on() -> None:
 def test_an_axis_from_zero_ends_with_a_label() -> None:
     rows = pl.DataFrame({"x": [0, 1], "y": [20.0, 98.0]})
     chart = alt.Chart(rows).mark_line().encode(x="x:Q", y=alt.Y("y:Q", scale=from_zero()))
-    assert labels(finished(chart, LIGHT, height=72), 1) == ["0", "50", "100"]
+    assert labels(finish_chart(chart, LIGHT, height=72), 1) == ["0", "50", "100"]
 
 
 @pytest.mark.parametrize("panel", [0, 2])

@@ -25,7 +25,7 @@ from lakeview.model.errors import AccessDeniedError, LakeviewError, StoreUnavail
 from lakeview.model.schema import Schema
 from lakeview.rows import open_files
 from lakeview.storage import LocalStorage, local_files, local_new_file
-from lakeview.storage.system_errors import Translated
+from lakeview.storage.system_errors import ErrorTranslation
 from tests.builders.catalogs import FIELDS
 from tests.builders.findings import GRAVE
 from tests.builders.iceberg import IcebergHistory
@@ -56,12 +56,12 @@ class Fails(LocalStorage):
             raise OSError(self._number, "on purpose", path)
 
     def put_file(self, path: str, file: IO[bytes]) -> None:
-        with Translated(path):
+        with ErrorTranslation(path):
             self._spend(path)
         super().put_file(path, file)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        with Translated(path):
+        with ErrorTranslation(path):
             self._spend(path)
         super().put_if_absent(path, data)
 
@@ -71,7 +71,7 @@ class FailsAtAnyFile(Fails):
 
     def count(self, kind: str, times: int = 1) -> None:
         if kind == "put":
-            with Translated("a file"):
+            with ErrorTranslation("a file"):
                 self._spend("a file")
         super().count(kind, times)
 

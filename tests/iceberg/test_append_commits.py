@@ -26,7 +26,7 @@ from lakeview.model.errors import (
 )
 from lakeview.model.findings import Severity
 from lakeview.storage import LocalStorage, Storage
-from lakeview.storage.system_errors import Translated
+from lakeview.storage.system_errors import ErrorTranslation
 from tests.builders.catalogs import FIELDS
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.stores import FarStorage, GoesDark, LosesReplies, TellsOwnFileIsThere
@@ -83,7 +83,7 @@ class Fails(LocalStorage):
     def _spend(self, path: str) -> None:
         self.left -= 1
         if self.left < 0:
-            with Translated(path):
+            with ErrorTranslation(path):
                 raise self._error
 
     def put(self, path: str, data: bytes) -> None:

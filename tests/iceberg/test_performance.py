@@ -13,7 +13,7 @@ import pytest
 from lakeview.iceberg.deletes.positions import IcebergDeletes
 from lakeview.iceberg.manifests import entries, tree
 from lakeview.iceberg.manifests.avro import read_joined
-from lakeview.iceberg.manifests.entry_cache import copied
+from lakeview.iceberg.manifests.entry_cache import deep_copy
 from lakeview.iceberg.metadata.locate import place_of
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
@@ -290,10 +290,10 @@ def test_entries_without_metrics_are_in_memory_of_their_own() -> None:
         }
     )
     decoded = decoded.with_columns(partition.to_struct("partition"))
-    own = copied(decoded)
+    own = deep_copy(decoded)
     assert own.equals(decoded)
     assert not _buffers(own) & _buffers(decoded)
-    assert copied(decoded.clear()).schema == decoded.schema
+    assert deep_copy(decoded.clear()).schema == decoded.schema
 
 
 def test_a_commit_is_told_alike_whatever_was_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

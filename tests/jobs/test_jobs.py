@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from lakeview.jobs import Job, JobCancelledError, Progress, Request, SparkJobs, State
-from lakeview.jobs.messages import Cancel, Cancelled, Failure, Report, Run
+from lakeview.jobs.messages import Cancel, Cancellation, Failure, Report, Run
 from lakeview.jobs.queue import FairQueue
 from lakeview.jobs.worker import UNFINISHED_JOBS, Worker
 from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError
@@ -166,7 +166,7 @@ def test_a_cancelled_job_takes_no_place_while_its_thread_goes_on_unless_there_ar
 
     def cancelled() -> list[str]:
         parsed = [msgspec.json.decode(line, type=Report) for line in reports.getvalue().splitlines()]
-        return sorted(report.id for report in parsed if isinstance(report, Cancelled))
+        return sorted(report.id for report in parsed if isinstance(report, Cancellation))
 
     names = [f"j{number}" for number in range(UNFINISHED_JOBS + 1)]
     worker = Worker(engine, reports, tmp_path)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates import predicate
 from lakeview.predicates.condition import constraint_expression, translate
-from lakeview.predicates.qualifiers import qualified
+from lakeview.predicates.qualifiers import qualify
 
 ENDLESS = {
     "a long chain": " AND ".join(["a = 1"] * 60_000),
@@ -271,4 +271,4 @@ def test_a_condition_is_printed_for_another_engine() -> None:
     ],
 )
 def test_each_column_of_a_text_is_of_the_side_that_a_qualifier_names(text: str, expected: str) -> None:
-    assert qualified(text, "source") == expected
+    assert qualify(text, "source") == expected

@@ -12,7 +12,7 @@ from lakeview.model.data_types import DecimalType, Field, PrimitiveType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
-from lakeview.rows.matching import evaluated, matching_rows
+from lakeview.rows.matching import evaluate, matching_rows
 
 FRAME = pl.DataFrame(schema={"z": pl.Datetime("us", "UTC"), "n": pl.Datetime("us")})
 SCHEMA = Schema.from_arrow(FRAME.to_arrow().schema)
@@ -101,7 +101,7 @@ def test_arithmetic_over_integers_does_not_wrap_around(text: str, values: list[o
 )
 def test_an_integer_beyond_64_bits_is_refused_and_named(text: str, value: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        evaluated(NUMBERS, row_expression(text, NUMBERS_SCHEMA), "the value of column big")
+        evaluate(NUMBERS, row_expression(text, NUMBERS_SCHEMA), "the value of column big")
     assert caught.value.message == f"the value of column big cannot be evaluated: {value} is no integer of 64 bits"
     assert caught.value.fix == "leave such rows out, or write TRY_CAST(... AS BIGINT), which is null for them"
 
@@ -170,7 +170,7 @@ def test_a_rule_that_spark_evaluates_alike_is_taken(text: str) -> None:
 
 def test_a_number_beyond_the_integers_of_a_rule_is_refused_and_not_null() -> None:
     with pytest.raises(InvalidRequestError, match="conversion from `f64` to `i32` failed"):
-        evaluated(pl.DataFrame({"double": [1e20]}), row_expression("CAST(double AS INT)", TYPED, "spark"), "the rule")
+        evaluate(pl.DataFrame({"double": [1e20]}), row_expression("CAST(double AS INT)", TYPED, "spark"), "the rule")
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_a_file_that_is_gone_is_404(api: Api, tmp_path: Path) -> None:
 
 def test_what_the_key_before_signed_is_accepted_and_older_is_not(tmp_path: Path) -> None:
     first = Keys.new()
-    second, third = first.rotated(), first.rotated().rotated()
+    second, third = first.rotate(), first.rotate().rotate()
     grant = Grant("t", "r", 1)
     (query,) = FileSigner(first.files).queries(grant, ["a/b"])
     key_id, signature = re.findall(r"kid=(\w+)&sig=(\w+)", query)[0]

@@ -23,7 +23,7 @@ def test_tables_are_told_with_who_reads_them_and_how_much_of_their_past(tmp_path
     document = configuration(tmp_path / "lake")
     document["shares"][0]["schemas"][0]["tables"][1]["startVersion"] = 2
     document["recipients"].append({"name": "eve", "shares": ["*"]})
-    tables = ShareConfiguration.read(str(write_configuration(tmp_path / "server.yaml", document))).shared()
+    tables = ShareConfiguration.read(str(write_configuration(tmp_path / "server.yaml", document))).shared_tables()
     assert tables.schema == SHARED
     rows = {row["table"]: row for row in tables.iter_rows(named=True)}
     assert (rows["months"]["recipients"], rows["months"]["history"]) == ("ann, eve", "all versions")

@@ -165,10 +165,10 @@ def test_a_table_whose_newest_commit_was_put_twice_is_still_the_same(tmp_path: P
 
 def test_an_address_is_claimed_once_and_stays_claimed(tmp_path: Path) -> None:
     one, other = SqliteCoordinator(str(tmp_path / "c.db")), SqliteCoordinator(str(tmp_path / "c.db"))
-    assert one.unfinished("a") is None
-    assert (one.claim("a", b"x"), other.claim("a", b"y"), other.unfinished("a")) == (True, False, b"x")
+    assert one.unfinished_bytes("a") is None
+    assert (one.claim("a", b"x"), other.claim("a", b"y"), other.unfinished_bytes("a")) == (True, False, b"x")
     one.finish("a")
-    assert (other.unfinished("a"), other.claim("a", b"y")) == (None, False)
+    assert (other.unfinished_bytes("a"), other.claim("a", b"y")) == (None, False)
 
 
 def test_a_coordinator_that_cannot_be_used_is_an_error_before_anything_is_put(tmp_path: Path) -> None:

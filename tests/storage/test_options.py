@@ -13,7 +13,7 @@ from lakeview.model.errors import InvalidRequestError, StoreUnavailableError
 from lakeview.storage.configured import configured_options
 from lakeview.storage.credentials import static_aws_credentials
 from lakeview.storage.object_clients import split_address
-from lakeview.storage.options import combined, normal_options
+from lakeview.storage.options import combine_options, normal_options
 from tests.builders.object_server import object_server
 
 AWS = {"access_key_id": "a", "secret_access_key": "s3cr3t"}
@@ -81,13 +81,13 @@ def test_an_unknown_option_is_refused_by_name(kind: str, options: dict[str, Any]
 def test_credentials_come_from_one_source() -> None:
     vended = {"key": "theirs", "secret": "x", "token": "session", "client_kwargs": {"region_name": "r"}}
     own = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s3cr3t"}
-    assert combined("s3", vended, own) == AWS | {"region": "r"}
-    assert combined("s3", vended, {"AWS_REGION": "mine"}) == {
+    assert combine_options("s3", vended, own) == AWS | {"region": "r"}
+    assert combine_options("s3", vended, {"AWS_REGION": "mine"}) == {
         "access_key_id": "theirs", "secret_access_key": "x", "session_token": "session", "region": "mine",
     }  # fmt: skip
-    assert combined("s3", vended, {"anon": True}) == {"skip_signature": True, "region": "r"}
-    assert combined("s3", own, {"anon": False})["access_key_id"] == "a"
-    assert combined(None, {"host": "a", "user": "b"}, {"user": "c"}) == {"host": "a", "user": "c"}
+    assert combine_options("s3", vended, {"anon": True}) == {"skip_signature": True, "region": "r"}
+    assert combine_options("s3", own, {"anon": False})["access_key_id"] == "a"
+    assert combine_options(None, {"host": "a", "user": "b"}, {"user": "c"}) == {"host": "a", "user": "c"}
 
 
 def test_a_key_is_not_completed_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

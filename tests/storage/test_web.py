@@ -13,7 +13,7 @@ from lakeview.delta.log.probing import probe_log
 from lakeview.model.config import Config
 from lakeview.model.errors import InvalidRequestError, NotATableError, StoreUnavailableError, UnsupportedTableError
 from lakeview.storage import LocalStorage, open_storage
-from lakeview.storage.directory_index import Indexed, parse_index
+from lakeview.storage.directory_index import IndexEntry, parse_index
 from tests.builders.catalogs import table
 from tests.builders.web import web_server
 
@@ -146,8 +146,8 @@ NGINX = """<html><head><title>Index of /t/</title></head><body><h1>Index of /t/<
 </pre></body></html>"""
 AT = 1_784_085_900_000
 PAGES = {
-    "Apache": (APACHE, [Indexed("_delta_log", True, 0, AT), Indexed("a b.parquet", False, 0, AT)]),
-    "nginx": (NGINX, [Indexed("0.json", False, 1536, AT)]),
+    "Apache": (APACHE, [IndexEntry("_delta_log", True, 0, AT), IndexEntry("a b.parquet", False, 0, AT)]),
+    "nginx": (NGINX, [IndexEntry("0.json", False, 1536, AT)]),
     "an empty folder": ("<title>Directory listing for /t/</title>", []),
     "a page of another kind": ('<html><a href="https://elsewhere/t/x">x</a></html>', None),
     "links that climb": ('<title>Index of /t</title><a href="/t/../x">x</a><a href="//h/t/y">y</a>', []),
@@ -155,5 +155,5 @@ PAGES = {
 
 
 @pytest.mark.parametrize(("page", "expected"), PAGES.values(), ids=PAGES)
-def test_a_page_about_a_folder_is_read(page: str, expected: list[Indexed] | None) -> None:
+def test_a_page_about_a_folder_is_read(page: str, expected: list[IndexEntry] | None) -> None:
     assert parse_index(page, "https://host/t/") == expected

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.frames import FILES, LIFETIMES
 from tests.views.story import MIB, Story, flights
 from tests.views.test_columns import statistics
@@ -147,9 +147,9 @@ def test_a_million_files_fit() -> None:
         pl.DataFrame(schema=FILES)
         .clear(n)
         .with_columns(
-            path=formatted("part-{}", pl.int_range(n)),
+            path=format_expression("part-{}", pl.int_range(n)),
             size=pl.int_range(n, dtype=pl.Int64) * 1000,
-            partition_text=formatted("day={}", pl.int_range(n) % 400),
+            partition_text=format_expression("day={}", pl.int_range(n) % 400),
         )
     )
     assert views.files.sizes.file_sizes(files)["files"].sum() == n

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from lakeview import charts, views
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import COMMITS, LIFETIMES
 from lakeview.model.schema import Schema
@@ -123,11 +123,11 @@ def long_story(versions: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     frame = pl.DataFrame({"version": pl.int_range(versions, eager=True)}).select(
         version="version", position="version", parent=pl.col("version") - 1,
         timestamp=(pl.lit(START) + pl.duration(minutes=pl.col("version"))).cast(COMMITS["timestamp"]),
-        operation=pl.lit("WRITE"), user=formatted("writer {}", pl.col("version") % 30), files_added=pl.lit(10),
+        operation=pl.lit("WRITE"), user=format_expression("writer {}", pl.col("version") % 30), files_added=pl.lit(10),
         files_removed=pl.lit(9), data_change=pl.lit(value=True), schema_changed=pl.lit(value=False),
     )  # fmt: skip
     files = pl.DataFrame({"n": pl.int_range(versions * 10, eager=True)}).select(
-        path=formatted("f{}", "n"), added=pl.col("n") // 10, size=pl.lit(1000), records=pl.lit(20),
+        path=format_expression("f{}", "n"), added=pl.col("n") // 10, size=pl.lit(1000), records=pl.lit(20),
         removed=pl.when(pl.col("n") % 10 > 0).then(pl.col("n") // 10 + 1 + pl.col("n") % 97),
     )  # fmt: skip
     files = files.with_columns(removed=pl.when(pl.col("removed") < versions).then("removed"))

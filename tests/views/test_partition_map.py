@@ -157,7 +157,9 @@ def test_the_next_partition_is_due_after_the_usual_step_and_overdue_half_a_step_
     sizes = views.partitions.sizes.partition_sizes(snapshot)
     arrivals = arrived([datetime(2024, 2, i + 1, 3, tzinfo=UTC) for i in range(4)])
     arrival = views.partitions.layout.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 5, 9, tzinfo=UTC))
-    assert arrival == views.partitions.layout.Expected("d=2024-02-02", datetime(2024, 2, 5, 3, tzinfo=UTC), None)
+    assert arrival == views.partitions.layout.ExpectedPartition(
+        "d=2024-02-02", datetime(2024, 2, 5, 3, tzinfo=UTC), None
+    )
     late = views.partitions.layout.expected_partition(snapshot, sizes, arrivals, datetime(2024, 2, 7, 3, tzinfo=UTC))
     assert late is not None
     assert late.overdue == timedelta(days=2)

@@ -64,7 +64,7 @@ def test_files_and_bytes_add_up_by_reason() -> None:
     verdicts = views.pruning.plan.file_verdicts(
         plan_of("kept", "partition", "statistics"), predicate("delay = 77"), stats, files_of([5, 5, 5])
     )
-    reasons = views.pruning.plan.explained(verdicts)
+    reasons = views.pruning.plan.explain_verdicts(verdicts)
     assert reasons.schema == views.pruning.plan.EXPLAINED
     assert reasons.rows() == [("kept", 1, 100), ("partition", 1, 200), ("range", 1, 300), ("nulls", 0, 0)]
     cost = views.pruning.plan.read_cost(verdicts)

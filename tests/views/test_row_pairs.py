@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lakeview.views.compare.row_pairs import changed_first, found_key, repeated, row_pairs, row_pairs_and_cells
+from lakeview.views.compare.row_pairs import changed_first, found_key, repeat_rows, row_pairs, row_pairs_and_cells
 
 
 def rows(came: list[dict[str, Any]], went: list[dict[str, Any]]) -> pl.DataFrame:
@@ -43,7 +43,7 @@ def test_rows_of_one_key_are_one_row_that_changed() -> None:
     [([1, -1], [1, 1]), ([3, -2], [3, 2]), ([5_000, -2], [500, 2]), ([2, *[-1] * 999], [1, *[1] * 999])],
 )
 def test_a_row_stands_as_often_as_it_came_or_went(times: list[int], heights: list[int]) -> None:
-    rows = repeated(pl.DataFrame({"_difference": times, "id": range(len(times))}))
+    rows = repeat_rows(pl.DataFrame({"_difference": times, "id": range(len(times))}))
     assert rows["id"].value_counts().sort("id")["count"].to_list() == heights
 
 

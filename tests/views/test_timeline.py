@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import COMMITS, LIFETIMES, VERSIONS
 from lakeview.model.schema import Schema
@@ -338,7 +338,7 @@ def test_a_long_history_takes_no_long_time() -> None:
     frame = frame.cast({"timestamp": COMMITS["timestamp"]})
     frame = pl.concat([pl.DataFrame(schema=COMMITS), frame], how="diagonal_relaxed")
     files = pl.DataFrame({"n": pl.int_range(versions * 50, eager=True)}).select(
-        path=formatted("f{}", "n"),
+        path=format_expression("f{}", "n"),
         added=pl.col("n") // 50,
         size=pl.lit(1000),
         records=pl.lit(20),

@@ -131,7 +131,7 @@ def tiles(now: OpenTable, pair: Pair) -> None:
 
 def settings_note(rows: pl.DataFrame) -> str:
     """How many settings differ."""
-    changed = views.compare.versions.changed(rows)
+    changed = views.compare.versions.count_changes(rows)
     return f"{changed:,} of {rows.height:,} differ · {SETTINGS_NOTE}"
 
 

@@ -87,7 +87,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
             + ("Found: the fewest columns that name each row once." if default_key else "None was found that fits."),
             width=420,
         )
-        different = views.compare.row_pairs.repeated(difference.rows)
+        different = views.compare.row_pairs.repeat_rows(difference.rows)
         pairs, changed_cells = views.compare.row_pairs.row_pairs_and_cells(different, key)
         counts = dict(pairs[views.compare.row_pairs.CHANGE].value_counts().iter_rows())
         kinds = [kind for kind in _KINDS if counts.get(kind)]

@@ -50,7 +50,7 @@ def simulator_note(retention: views.retention.simulation.Retention) -> str:
 
 def dated(retention: views.retention.simulation.Retention) -> bool:
     """Whether any version says when it was made: those of a shared table do not."""
-    return not retention.undated and not retention.versions.is_empty()
+    return not retention.has_no_times and not retention.versions.is_empty()
 
 
 def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -> None:
@@ -199,7 +199,7 @@ def findings_table(every: Sequence[Finding], *, key: str) -> None:
 
 def history_note(retention: views.retention.simulation.Retention) -> str:
     """The bytes retained for old versions, and the live bytes."""
-    if retention.undated:
+    if retention.has_no_times:
         return "unknown"
     retained, live = views.units.format_bytes(retention.retained_bytes), views.units.format_bytes(retention.live_bytes)
     return f"{retained} only for old versions, {live} live"
@@ -208,7 +208,7 @@ def history_note(retention: views.retention.simulation.Retention) -> str:
 def history_cost(retention: views.retention.simulation.Retention, timeline: pl.DataFrame) -> pl.DataFrame:
     """Who left the bytes behind, and how often a byte was written; returns HISTORY_COST."""
     cost = views.retention.cost.history_cost(retention, timeline)
-    if retention.undated:
+    if retention.has_no_times:
         nothing(
             "The cost of history is unknown.", "The provider of the share does not publish the timestamps of versions."
         )

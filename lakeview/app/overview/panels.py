@@ -76,7 +76,7 @@ def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     scope = [", of the default branch"] if retention.refs > 1 else []
     if now.ref is not None:
         scope.append(f", and of files that only {escape(now.ref)} has")
-    old = views.overview.retained_text(retention.retained_bytes, undated=retention.undated, is_bound=is_bound)
+    old = views.overview.retained_text(retention.retained_bytes, undated=retention.has_no_times, is_bound=is_bound)
     tile(
         "Retained bytes",
         views.overview.figure(None if is_bound else stored, stored, views.units.format_bytes),
@@ -106,7 +106,7 @@ def _last_commit_tile(now: OpenTable, progress: views.overview.Progress) -> None
     cadence = now.look.cadence()
     lateness = views.quality.lateness.data_lateness(now.look.quality())
     retention = now.look.known_retention()
-    is_empty = cadence.age is None and retention is not None and not retention.undated
+    is_empty = cadence.age is None and retention is not None and not retention.has_no_times
     usual = None if cadence.usual is None else f"every {views.units.format_age(cadence.usual)}"
     tile(
         "Last commit",

@@ -59,7 +59,7 @@ def _gets_partitions(now: OpenTable) -> bool:
     return now.version == now.latest and kinds.get(now.ref) != "tag"
 
 
-def _next_tile(expected: views.partitions.layout.Expected | None) -> None:
+def _next_tile(expected: views.partitions.layout.ExpectedPartition | None) -> None:
     """Which partition comes next, and whether it is overdue; nothing where no cadence is known."""
     if expected is None:
         return

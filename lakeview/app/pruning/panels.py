@@ -108,7 +108,9 @@ def answer(plans: list[FilterPlan]) -> None:
         return
     base = plans[0] if len(plans) > 1 else None
     _tiles(current.verdicts, base)
-    bars = [(plan.label, views.pruning.plan.explained(plan.verdicts)) for plan in plans if plan.verdicts is not None]
+    bars = [
+        (plan.label, views.pruning.plan.explain_verdicts(plan.verdicts)) for plan in plans if plan.verdicts is not None
+    ]
     stack(charts.pruning.read_bars(bars, dark=dark()), key="read-bars")
     if base is not None and base.error is not None:
         st.markdown(

@@ -109,7 +109,7 @@ def _share_demo() -> None:
 def shares(configuration: ShareConfiguration) -> None:
     """Figures, warnings, tables, recipients and their tokens."""
     shared, recipients, tokens = (
-        configuration.shared(),
+        configuration.shared_tables(),
         configuration.recipients(cache.now),
         configuration.tokens(cache.now),
     )

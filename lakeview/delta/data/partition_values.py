@@ -12,7 +12,7 @@ import polars as pl
 
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.partition_texts import escaped
+from lakeview.model.partition_texts import escape
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema, polars_type
 
@@ -125,7 +125,7 @@ def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
     parts: list[pl.Expr] = []
     for i, field in enumerate(fields):
         text = pl.col("values").map.get(field.stored_name)
-        value = pl.when(text.is_null() | (text == "")).then(pl.lit("null")).otherwise(escaped(text))
+        value = pl.when(text.is_null() | (text == "")).then(pl.lit("null")).otherwise(escape(text))
         parts += [pl.lit(("/" if i else "") + field.name + "="), value]
     return maps.select(pl.concat_str(parts).alias("partition_text")).to_series()
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakeview.delta.log.checkpoint_parquet import Arrays
 from lakeview.delta.log.file_actions import COLUMN_TYPES, VECTOR, as_map
 from lakeview.model import limits
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 
 VECTOR_LEAVES = {
     "storage_type": "storageType",
@@ -89,7 +89,7 @@ class CheckpointColumns:
             pl.concat_str(
                 "storage_type",
                 "path_or_inline_dv",
-                pl.when(pl.col("offset").is_null()).then(pl.lit("")).otherwise(formatted("@{}", "offset")),
+                pl.when(pl.col("offset").is_null()).then(pl.lit("")).otherwise(format_expression("@{}", "offset")),
             ).alias("deletion_vector"),
             pl.col("cardinality").fill_null(0).alias("deleted_records"),
         ).get_columns()

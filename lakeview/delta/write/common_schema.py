@@ -28,7 +28,7 @@ def common_schema(footers: Mapping[str, pq.FileMetaData]) -> Schema:
     Numbers of which one type holds the others' values have that one, and the narrower types are recorded as those that
     it was widened from. InvalidRequestError names two files that differ otherwise, and the column.
     """
-    schemas = {name: Schema.from_arrow(_arrow_schema(footer)).relaxed() for name, footer in footers.items()}
+    schemas = {name: Schema.from_arrow(_arrow_schema(footer)).as_nullable() for name, footer in footers.items()}
     (first, schema), *rest = schemas.items()
     shapes = {schema: (first, _shape(schema))}
     for name, other in rest:

@@ -15,7 +15,7 @@ from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.tree import Node, Path, complement
-from lakeview.rows.matching import evaluated, frame_of
+from lakeview.rows.matching import evaluate, frame_of
 from lakeview.storage import Storage
 
 
@@ -51,7 +51,7 @@ class Satisfies:
 
     def __call__(self, frame: pl.DataFrame) -> pl.Series:
         """Whether each row does. InvalidRequestError for what is neither true nor false."""
-        holds = evaluated(frame, self.condition, self.subject)
+        holds = evaluate(frame, self.condition, self.subject)
         if holds.dtype not in (pl.Boolean, pl.Null):
             raise InvalidRequestError(
                 f"{self.subject} is {holds.dtype}, not true or false", fix="write a comparison", kind="bad-predicate"

@@ -12,7 +12,7 @@ from lakeview.delta.write.merge import SOURCE, TARGET, Clause
 from lakeview.delta.write.schema_changes import Path
 from lakeview.model.schema import Schema
 from lakeview.predicates.row_wise import row_wise
-from lakeview.rows.matching import check_condition, evaluated, matching_rows
+from lakeview.rows.matching import check_condition, evaluate, matching_rows
 
 _SUBJECT = "the condition of a clause"
 
@@ -35,7 +35,7 @@ class ClauseRule:
         return {
             path: source[path[0]]
             if e is None
-            else evaluated(
+            else evaluate(
                 rows if stored is None or path not in self.variants else stored,
                 e,
                 f"the value of column {'.'.join(path)}",

@@ -150,7 +150,7 @@ def order_columns(schema: Schema, partition_columns: Sequence[str], columns: Seq
             place="z_order_by",
             kind="bad-order",
         )
-    names = schema.spelled(columns, place="z_order_by")
+    names = schema.resolve_names(columns, place="z_order_by")
     for name in names:
         if name in partition_columns:
             raise InvalidRequestError(

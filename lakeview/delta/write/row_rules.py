@@ -134,7 +134,7 @@ class RowRules:
         """UnsupportedTableError for a rule that cannot be evaluated, before any row is there."""
         if not (self.checks or self.generated):
             return
-        empty = self._frame(pa.RecordBatch.from_pylist([], self.schema.relaxed().to_arrow()))
+        empty = self._frame(pa.RecordBatch.from_pylist([], self.schema.as_nullable().to_arrow()))
         for rule in self.checks:
             self._condition(rule, empty)
         for rule in self.generated:

@@ -13,7 +13,7 @@ from lakeview.delta.properties import column_paths
 from lakeview.model.arguments import names_of
 from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema, quoted
+from lakeview.model.schema import Schema, quote_name
 from lakeview.model.type_tree import nodes
 
 Path = tuple[str, ...]
@@ -78,7 +78,7 @@ def _changed(columns: str, path: Path, change: Callable[[Path], Path]) -> str:
 
 
 def _quoted(part: str) -> str:
-    return part if _PLAIN.fullmatch(part) else quoted(part)
+    return part if _PLAIN.fullmatch(part) else quote_name(part)
 
 
 def drop(schema: Schema, path: Path) -> Schema:

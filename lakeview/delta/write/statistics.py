@@ -19,7 +19,7 @@ def recompute_statistics(txn: PendingCommit, where: pl.Expr | None) -> int:
     Statistics are of all rows of a file, those that a deletion vector names among them; then bounds are not tight.
     """
     context = txn.context()
-    data = pa.schema([f for f in context.schema.relaxed().to_arrow() if f.name not in context.partition_columns])
+    data = pa.schema([f for f in context.schema.as_nullable().to_arrow() if f.name not in context.partition_columns])
 
     def text(file: LiveFile) -> str:
         statistics = FileStatistics(context.indexed, prefix=context.string_prefix)

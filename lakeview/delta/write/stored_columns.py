@@ -22,7 +22,7 @@ from lakeview.model.data_types import (
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
-from lakeview.rows.casts import SameRows, conform, conformed
+from lakeview.rows.casts import SameRows, conform, conform_array
 from lakeview.rows.variant import stored_variants, variant_binaries
 
 _VOID = PrimitiveType("void")
@@ -94,7 +94,7 @@ def readable_rows(rows: pa.RecordBatch, schema: Schema, names: Collection[str]) 
         if field.name in names and holds_variants(field):
             index = rows.schema.get_field_index(field.name)
             column = arrow_field(replace(field, nullable=True))
-            rows = rows.set_column(index, column, conformed(rows.column(index), field, column.type))
+            rows = rows.set_column(index, column, conform_array(rows.column(index), field, column.type))
     return rows
 
 

@@ -105,7 +105,7 @@ class Transaction(TableReplacement):
         # with what the table computes: a condition may be about it
         rows = pa.Table.from_batches(
             list(conformed_rows(context, batches_of(frame), self.clock, self._allocate)),
-            schema=self.schema.relaxed().to_arrow(),
+            schema=self.schema.as_nullable().to_arrow(),
         )
         values = pl.DataFrame(pl.from_arrow(rows.select(names)))
         outside = rows.num_rows - (selected(values, rows.num_rows, expression).sum() if rows.num_rows else 0)

@@ -19,7 +19,7 @@ from lakeview.model.arguments import mapping_of
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
-from lakeview.rows.matching import evaluated, frame_of
+from lakeview.rows.matching import evaluate, frame_of
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RowChange:
         stored = frame_of(source)
         frame = stored if rows is source else frame_of(rows)
         return {
-            path: evaluated(stored if is_variant else frame, value, f"the value of column {'.'.join(path)}")
+            path: evaluate(stored if is_variant else frame, value, f"the value of column {'.'.join(path)}")
             for path, (value, is_variant) in self.assignments.items()
         }
 

@@ -28,7 +28,7 @@ def entries_not_resurrected(step: Step, story: Story) -> Iterator[Case]:
     own = candidates.filter(pl.col("snapshot_id") == version)
     repeats = story.several_times["file"].unique()
     candidates = candidates.join(own.filter(~pl.col("file").is_in(repeats.implode())), on="file", how="anti")
-    yield from _judged(step, _not_live(step, story, candidates), "files are live that the parent did not have")
+    yield from _verdict(step, _not_live(step, story, candidates), "files are live that the parent did not have")
 
 
 def deletes_name_live_files(step: Step, story: Story) -> Iterator[Case]:
@@ -40,7 +40,7 @@ def deletes_name_live_files(step: Step, story: Story) -> Iterator[Case]:
         yield unknowable(version, _PARENT_GONE)
         return
     rest = step.deleted.join(step.went, on="file", how="anti")
-    yield from _judged(step, _not_live(step, story, rest), "DELETED entries name files that were not live")
+    yield from _verdict(step, _not_live(step, story, rest), "DELETED entries name files that were not live")
 
 
 def files_added_once(step: Step, story: Story) -> Iterator[Case]:
@@ -56,7 +56,7 @@ def files_added_once(step: Step, story: Story) -> Iterator[Case]:
     if step.base and wrong.is_empty():
         yield unknowable(step.snapshot.snapshot_id, _PARENT_GONE)
         return
-    yield from _judged(step, wrong, "ADDED entries name files that are live already")
+    yield from _verdict(step, wrong, "ADDED entries name files that are live already")
 
 
 def deletes_not_stranded(step: Step, story: Story) -> Iterator[Case]:
@@ -75,7 +75,7 @@ def deletes_not_stranded(step: Step, story: Story) -> Iterator[Case]:
         yield unknowable(step.snapshot.snapshot_id, "delete files do not record which data files they name")
     else:
         claim = "delete files are for data files that are not live, or newer than they are"
-        yield from _judged(step, strays, claim)
+        yield from _verdict(step, strays, claim)
 
 
 def one_vector_per_file(step: Step, story: Story) -> Iterator[Case]:
@@ -84,7 +84,7 @@ def one_vector_per_file(step: Step, story: Story) -> Iterator[Case]:
     if vectors.is_empty():
         return
     live = story.live(step, vectors["target"].drop_nulls(), "target").filter("vector")
-    yield from _judged(step, live.filter(pl.col("target").is_duplicated()), "data files have two vectors")
+    yield from _verdict(step, live.filter(pl.col("target").is_duplicated()), "data files have two vectors")
 
 
 def sequence_numbers_increase(step: Step, _: Story) -> Iterator[Case]:
@@ -149,7 +149,7 @@ def appends_delete_nothing(step: Step, _: Story) -> Iterator[Case]:
     if step.base and removals.is_empty():  # a file whose manifest is not listed any more leaves no entry
         yield unknowable(step.snapshot.snapshot_id, _PARENT_GONE)
     else:
-        yield from _judged(step, removals.unique(), "files are removed by an append")
+        yield from _verdict(step, removals.unique(), "files are removed by an append")
 
 
 def replaces_conserve_rows(step: Step, story: Story) -> Iterator[Case]:
@@ -200,7 +200,7 @@ def _not_live(step: Step, story: Story, entries: pl.DataFrame) -> pl.DataFrame:
     return entries.join(story.live(step, entries["file"], before=True), on="file", how="anti")
 
 
-def _judged(step: Step, wrong: pl.DataFrame, claim: str) -> Iterator[Case]:
+def _verdict(step: Step, wrong: pl.DataFrame, claim: str) -> Iterator[Case]:
     version = step.snapshot.snapshot_id
     if wrong.is_empty():
         yield proven(version)

@@ -27,7 +27,7 @@ class CatalogAddress:
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"catalog://{_encoded(self.catalog)}/{dotted(self.names)}"
+        return f"catalog://{_encode(self.catalog)}/{dotted_name(self.names)}"
 
 
 def is_catalog_address(address: str) -> bool:
@@ -35,9 +35,9 @@ def is_catalog_address(address: str) -> bool:
     return _SCHEME.match(address) is not None
 
 
-def dotted(names: tuple[str, ...]) -> str:
+def dotted_name(names: tuple[str, ...]) -> str:
     """Names as an address spells them."""
-    return ".".join(_encoded(name) for name in names)
+    return ".".join(_encode(name) for name in names)
 
 
 def parse_address(address: str) -> CatalogAddress:
@@ -53,5 +53,5 @@ def parse_address(address: str) -> CatalogAddress:
     return CatalogAddress(catalog, names)
 
 
-def _encoded(name: str) -> str:
+def _encode(name: str) -> str:
     return _ENCODED.sub(lambda match: f"%{ord(match[0]):02X}", name)

@@ -27,7 +27,7 @@ _PUBLIC = ("type", "uri", "warehouse", "scope")
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class TableLocation:
     """Where a table's current metadata file lies, as recorded, and options of its store that the catalog gave."""
 
     metadata: str
@@ -50,7 +50,7 @@ class CatalogClient:
     def __repr__(self) -> str:
         return f"CatalogClient({self.name!r})"
 
-    def locate(self, address: CatalogAddress) -> Located:
+    def locate(self, address: CatalogAddress) -> TableLocation:
         """Where a table's current metadata file lies; one request.
 
         NotATableError if there is no such table or namespace, UnsupportedTableError for a view and for a table that is
@@ -58,10 +58,10 @@ class CatalogClient:
         """
         with self._lock:
             try:
-                return self._ask(lambda: _located(self._catalog, address.names))
+                return self._ask(lambda: _locate(self._catalog, address.names))
             except _AboutNamesError as error:
                 why = error.refusal
-            raise self._explained(address, why)
+            raise self._missing_table(address, why)
 
     @property
     def takes_commits(self) -> bool:
@@ -79,7 +79,7 @@ class CatalogClient:
                 return self._ask(lambda: self._change(address, change), attempts=1)
             except _AboutNamesError as error:
                 why = error.refusal
-            raise self._explained(address, why)
+            raise self._missing_table(address, why)
 
     def _change(self, address: CatalogAddress, change: Mapping[str, Any]) -> bool:
         return bool(self._catalog.change(address.names, change))  # type: ignore[attr-defined]  # see takes_commits
@@ -152,7 +152,7 @@ class CatalogClient:
                 back_off(attempt, remote=True)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _explained(self, address: CatalogAddress, why: Refusal) -> LakeviewError:
+    def _missing_table(self, address: CatalogAddress, why: Refusal) -> LakeviewError:
         """Why there is no table of a name; asks the catalog what there is instead."""
         if why is Refusal.NOT_ICEBERG:
             return UnsupportedTableError(
@@ -197,19 +197,19 @@ class _AboutNamesError(Exception):
         self.refusal = why
 
 
-def _located(catalog: Catalog, names: tuple[str, ...]) -> Located:
+def _locate(catalog: Catalog, names: tuple[str, ...]) -> TableLocation:
     from lakeview.iceberg.catalog.locating import LocatedSignal
 
     ask = getattr(catalog, "locate", None)
     if ask is not None:
         table = ask(names)
         place = table.metadata_location or ""
-        return Located(place, store_options(place, {**catalog.properties, **table.store_properties()}))
+        return TableLocation(place, store_options(place, {**catalog.properties, **table.store_properties()}))
     try:
         place = catalog.load_table(names).metadata_location
     except LocatedSignal as signal:
         place = signal.location
-    return Located(place, store_options(place, catalog.properties))
+    return TableLocation(place, store_options(place, catalog.properties))
 
 
 def _no_namespace(address: CatalogAddress) -> NotATableError:

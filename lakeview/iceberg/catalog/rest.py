@@ -56,12 +56,12 @@ class LocatingRestCatalog(RestCatalog):
     def locate(self, names: Sequence[str]) -> LoadedTable:
         """Where a table's metadata lies. One request; a token that ran out is renewed once."""
         try:
-            return self._located(names)
+            return self._load_location(names)
         except (AuthorizationExpiredError, UnauthorizedError):
             self._refresh_token()
-            return self._located(names)
+            return self._load_location(names)
 
-    def _located(self, names: Sequence[str]) -> LoadedTable:
+    def _load_location(self, names: Sequence[str]) -> LoadedTable:
         parts = self._split_identifier_for_path(tuple(names))
         # only the location is wanted: snapshots that no branch or tag names need not be sent
         answer = self._session.get(
@@ -77,12 +77,12 @@ class LocatingRestCatalog(RestCatalog):
         """Requirements and updates of a table; false if a requirement is not met. A token that ran out is renewed
         once: such a request was not looked at."""
         try:
-            return self._changed(names, change)
+            return self._post_change(names, change)
         except (AuthorizationExpiredError, UnauthorizedError):
             self._refresh_token()
-            return self._changed(names, change)
+            return self._post_change(names, change)
 
-    def _changed(self, names: Sequence[str], change: Mapping[str, Any]) -> bool:
+    def _post_change(self, names: Sequence[str], change: Mapping[str, Any]) -> bool:
         parts = self._split_identifier_for_path(tuple(names))
         body = {"identifier": {"namespace": list(names[:-1]), "name": names[-1]}, **change}
         answer = self._session.post(

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from lakeview.iceberg.catalog.address import CatalogAddress, dotted, parse_address
-from lakeview.iceberg.catalog.client import CatalogClient, Located
+from lakeview.iceberg.catalog.address import CatalogAddress, dotted_name, parse_address
+from lakeview.iceberg.catalog.client import CatalogClient, TableLocation
 from lakeview.iceberg.catalog.connection import catalog_properties
 from lakeview.iceberg.metadata.locate import Place, is_metadata_name, place_of
-from lakeview.iceberg.metadata.locations import relocated
+from lakeview.iceberg.metadata.locations import relocate_path
 from lakeview.iceberg.opening import trusting
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.addresses import is_absolute
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, InvalidRequestError, NotATableError
-from lakeview.storage import Storage, combined, store_kind
+from lakeview.storage import Storage, combine_options, store_kind
 
 
 class CatalogPointer:
@@ -40,7 +40,7 @@ class CatalogPointer:
         self._relocate = relocate
         self._options = dict(storage_options or {})
         self._config = config
-        self._last: Located | None = None
+        self._last: TableLocation | None = None
 
     @property
     def address(self) -> str:
@@ -75,11 +75,11 @@ class CatalogPointer:
         """As `Pointer`. Errors as of `CatalogClient.commit`."""
         return self._client.commit(self._name, {"requirements": requirements, "updates": updates})
 
-    def _open_at(self, location: Located) -> tuple[Storage, Place]:
+    def _open_at(self, location: TableLocation) -> tuple[Storage, Place]:
         place = self._place(location.metadata)
         try:
             # a user's key with the catalog's session token would be no valid credentials
-            options = combined(store_kind(place.root), location.options, self._options)
+            options = combine_options(store_kind(place.root), location.options, self._options)
             storage = trusting(place.root, self._relocate, options, self._config)
         except AccessDeniedError as error:
             raise AccessDeniedError(
@@ -102,7 +102,7 @@ class CatalogPointer:
                 place=self.address,
                 kind="bad-metadata-location",
             )
-        address = relocated(location, self._relocate)
+        address = relocate_path(location, self._relocate)
         if is_metadata_name(address):
             return place_of(address)
         above, _, name = address.rpartition("/")  # a catalog may call it as it likes
@@ -157,4 +157,4 @@ def find_catalog_tables(
     client = CatalogClient(root.catalog, catalog_properties(root.catalog, catalog, config or settings()))
     with closing(client):
         tables = client.tables(root.names)
-    return [(str(CatalogAddress(root.catalog, names)), dotted(names[len(root.names) :])) for names in tables]
+    return [(str(CatalogAddress(root.catalog, names)), dotted_name(names[len(root.names) :])) for names in tables]

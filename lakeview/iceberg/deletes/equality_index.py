@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from lakeview.iceberg.deletes.index import keyed
+from lakeview.iceberg.deletes.index import key_columns
 from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.manifests.statistics import file_bounds, file_counts
 from lakeview.model.data_types import DecimalType, Field, PrimitiveType
@@ -160,5 +160,5 @@ def _values(entries: pl.DataFrame, field: Field, low: pl.Series, high: pl.Series
 
 def _places(entries: pl.DataFrame) -> list[tuple[Any, ...]]:
     """Spec and partition of each entry."""
-    keys = keyed(entries)
+    keys = key_columns(entries)
     return keys.select("spec_id", *(c for c in keys.columns if c.startswith("f") and c[1:].isdigit())).rows()

@@ -72,8 +72,8 @@ def applying(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int])
 
 def _sides(data: pl.DataFrame, deletes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Both with row numbers (`data`, `delete`) and what decides; and the columns of spec and partition."""
-    left = keyed(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
-    right = keyed(deletes).with_row_index("delete").rename({"path": "delete_path"})
+    left = key_columns(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
+    right = key_columns(deletes).with_row_index("delete").rename({"path": "delete_path"})
     return left, right, ["spec_id", *(c for c in left.columns if c.startswith("f") and c[1:].isdigit())]
 
 
@@ -89,7 +89,7 @@ def _by_position(
     return (vectors, "vector"), (positions, "position")
 
 
-def keyed(entries: pl.DataFrame) -> pl.DataFrame:
+def key_columns(entries: pl.DataFrame) -> pl.DataFrame:
     """What deciding takes of ENTRIES, the partition's parts as columns: floats as text, which are compared by bits."""
     frame = entries.select("path", "sequence_number", "spec_id", "referenced_data_file", "content")
     metrics = Metrics(entries)

@@ -10,7 +10,7 @@ from functools import partial
 
 import polars as pl
 
-from lakeview.iceberg.deletes.index import is_vector, keyed, position_pairs
+from lakeview.iceberg.deletes.index import is_vector, key_columns, position_pairs
 
 STAYS = pl.Schema(
     {
@@ -30,7 +30,7 @@ def stays(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) ->
     the places of the versions that list them. `global_specs`: the unpartitioned specs, whose equality deletes apply to
     every file. A file that a delete by position file or by value reached stays unknown, but under a later vector."""
     files = data.select("first", "last", "records").with_row_index("data")
-    vectors, positions, values = _applied(data, deletes, global_specs)
+    vectors, positions, values = _delete_intervals(data, deletes, global_specs)
     cuts = pl.concat(
         [
             files.select("data", at="first"),
@@ -73,14 +73,14 @@ def stays(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) ->
     )
 
 
-def _applied(
+def _delete_intervals(
     data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Vectors (`data, from, to, sequence_number, deletion_vector, deleted`), and `data, since` of deletes by position
     file and by value."""
-    left = keyed(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
+    left = key_columns(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
     left = left.hstack(data.select(data_first="first", data_last="last"))
-    right = keyed(deletes).rename({"path": "delete_path"}).hstack(deletes.select("first", "last"))
+    right = key_columns(deletes).rename({"path": "delete_path"}).hstack(deletes.select("first", "last"))
     right = right.with_row_index("delete").with_columns(
         deleted=deletes["records"],
         deletion_vector=deletes.select(pl.concat_str(["path", pl.lit("@"), "content_offset"])).to_series(),

@@ -160,7 +160,9 @@ def _by_path(batches: Iterator[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
 
 def _keys(batches: Iterator[pa.RecordBatch], schema: Schema) -> pl.DataFrame:
     frames = [_leaves(b) for b in batches]
-    return pl.concat(frames) if frames else _leaves(pa.RecordBatch.from_pylist([], schema=schema.relaxed().to_arrow()))
+    return (
+        pl.concat(frames) if frames else _leaves(pa.RecordBatch.from_pylist([], schema=schema.as_nullable().to_arrow()))
+    )
 
 
 def _leaves(batch: pa.RecordBatch) -> pl.DataFrame:

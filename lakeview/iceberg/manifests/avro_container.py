@@ -180,11 +180,11 @@ def inflate(packed: bytes, codec: str, limit: int = limits.AVRO_BYTES) -> bytes:
             case "null":
                 block = packed
             case "deflate":
-                block = _finished(zlib.decompressobj(-15), packed, limit)
+                block = _inflate_rest(zlib.decompressobj(-15), packed, limit)
             case "bzip2":
-                block = _finished(bz2.BZ2Decompressor(), packed, limit)
+                block = _inflate_rest(bz2.BZ2Decompressor(), packed, limit)
             case "xz":
-                block = _finished(lzma.LZMADecompressor(), packed, limit)
+                block = _inflate_rest(lzma.LZMADecompressor(), packed, limit)
             case "snappy":
                 length = _snappy_length(packed)
                 if length > limit:
@@ -200,7 +200,7 @@ def inflate(packed: bytes, codec: str, limit: int = limits.AVRO_BYTES) -> bytes:
     return block
 
 
-def _finished(inflator: Any, packed: bytes, limit: int) -> bytes:
+def _inflate_rest(inflator: Any, packed: bytes, limit: int) -> bytes:
     """The whole of a compressed stream, or one byte more than allowed."""
     block: bytes = inflator.decompress(packed, limit + 1)
     if len(block) <= limit and not inflator.eof:

@@ -27,13 +27,13 @@ def readable_schema(text: bytes, names: frozenset[tuple[str, int]], inner: str |
     beside the others then, since a record's bytes are those of its fields and readers can skip only fields at the top.
     ValueError, KeyError, TypeError, RecursionError and the like for one that is no schema of records with fields.
     """
-    schema = _Renamed(dict(names)).type(msgspec.json.decode(text), 0)
+    schema = _SchemaById(dict(names)).type(msgspec.json.decode(text), 0)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its schema is no record with fields")
-    return schema if inner is None else _flattened(schema, inner)
+    return schema if inner is None else _flatten(schema, inner)
 
 
-def _flattened(schema: dict[str, Any], inner: str) -> dict[str, Any]:
+def _flatten(schema: dict[str, Any], inner: str) -> dict[str, Any]:
     matches = [f for f in schema["fields"] if f["name"] == inner]
     if len(matches) != 1 or not isinstance(matches[0]["type"], dict) or matches[0]["type"].get("type") != "record":
         return schema
@@ -71,7 +71,7 @@ def blank_record(schema: Any, text: str) -> bytes:
     return blank_record(schema["type"], text)
 
 
-class _Renamed:
+class _SchemaById:
     """A schema with its fields called by their ids, entries of maps `key` and `value`, and no field without bytes."""
 
     def __init__(self, names: Mapping[str, int]) -> None:

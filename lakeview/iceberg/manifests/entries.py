@@ -17,7 +17,7 @@ from lakeview.iceberg.manifests.avro_container import Container, corrupt, open_c
 from lakeview.iceberg.manifests.fields import SPELLED, column, require
 from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
 from lakeview.model import limits
-from lakeview.model.column_values import formatted, sizes
+from lakeview.model.column_values import format_expression, sizes
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.frames import ACTIONS
 
@@ -122,7 +122,7 @@ def read_manifests(
     # those written with one schema are decoded together: a manifest of few entries costs next to nothing then
     for _, of_schema in groupby(manifests, key=lambda m: id(m.container.schema)):
         group = list(of_schema)
-        frames.append(_inherited(_recorded(group, columns, frozenset(metrics)), group))
+        frames.append(_inherit_from_manifest(_read_entries(group, columns, frozenset(metrics)), group))
     return frames[0] if len(frames) == 1 else pl.concat(frames)
 
 
@@ -130,12 +130,14 @@ def read_whole(manifest: Manifest, columns: tuple[PartitionColumn, ...]) -> pl.D
     """ENTRIES of a manifest with the metrics of all columns, then REST. Errors as `read_manifests`."""
     rows = _flat(read_frame(manifest.container, manifest.path), manifest.path)
     path = manifest.path
-    entries = _inherited(typed_partition(_entries(rows, path, None), columns, path), [manifest])
+    entries = _inherit_from_manifest(typed_partition(_entries(rows, path, None), columns, path), [manifest])
     rest = [column(rows, f"f{_REST_IDS[name]}", name, dtype, path) for name, dtype in REST.items()]
     return entries.with_columns(rest)
 
 
-def _recorded(group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: frozenset[int]) -> pl.DataFrame:
+def _read_entries(
+    group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: frozenset[int]
+) -> pl.DataFrame:
     """Entries of manifests of one schema as their files have them, partitions typed."""
     fields = _ENTRY_FIELDS | _METRIC_FIELDS if metrics else _ENTRY_FIELDS
     if len(group) > 1:
@@ -205,7 +207,7 @@ def _of_columns(series: pl.Series, metrics: Collection[int] | None) -> pl.Series
     return series.list.eval(pl.element().filter(pl.element().struct.field("key").is_in(list(metrics))))
 
 
-def _inherited(entries: pl.DataFrame, group: Sequence[Manifest]) -> pl.DataFrame:
+def _inherit_from_manifest(entries: pl.DataFrame, group: Sequence[Manifest]) -> pl.DataFrame:
     """Entries with what a null takes from the manifest's row in the list (Sequence Number Inheritance, First Row ID
     Inheritance), and their `spec_id`. CorruptTableError where an entry that is not new has no number of its own."""
     inheritance = _given_by_manifests(group)
@@ -272,7 +274,7 @@ def entry_actions(entries: pl.DataFrame) -> pl.DataFrame:
     ]
     kinds = {f"{status} {content}": kind for (status, content), kind in _KINDS.items()}
     kind = (
-        formatted("{} {}", "status", "content")
+        format_expression("{} {}", "status", "content")
         .replace_strict(kinds, default="entry", return_dtype=pl.String)
         .fill_null("entry")
     )

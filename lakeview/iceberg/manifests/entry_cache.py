@@ -75,7 +75,7 @@ def frames_of(slices: Iterable[Slice]) -> list[pl.DataFrame]:
     return [batch.frame.slice(start, end - start) for batch, start, end in runs]
 
 
-def copied(frame: pl.DataFrame) -> pl.DataFrame:
+def deep_copy(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame in memory of its own: a column as it comes retains everything that was decoded with it."""
     every = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
 

@@ -33,7 +33,7 @@ def column(frame: pl.DataFrame, recorded: str, name: str, dtype: pl.DataType, pa
     if series.dtype == dtype:
         return series
     try:
-        return _shaped(series, dtype)
+        return _cast_series(series, dtype)
     except (pl.exceptions.PolarsError, TypeError) as error:
         raise corrupt(path, f"its field {recorded.removeprefix('f')} is {series.dtype}, not {dtype}") from error
 
@@ -42,7 +42,7 @@ _nothing = cache(pl.Series)
 """An empty column, to be made as many nulls as it takes: small manifests are mostly these."""
 
 
-def _shaped(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+def _cast_series(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     """A series in a declared type; fields of structs that it lacks are null."""
     if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct) and isinstance(series.dtype, pl.List):
         inner = series.dtype.inner

@@ -74,11 +74,11 @@ class IcebergFiles:
     def delete_entries(self) -> pl.DataFrame:
         """Live ENTRIES of delete files and deletion vectors, with the metrics of the columns that they may name."""
         manifests = self.manifests()
-        metrics = [FILE_PATH_ID, *self.compared]
+        metrics = [FILE_PATH_ID, *self.comparable_columns]
         return live(self._tree.entries(manifests.filter(pl.col("content") == 1), metrics), [1, 2])
 
     @cached_property
-    def compared(self) -> Mapping[int, Field]:
+    def comparable_columns(self) -> Mapping[int, Field]:
         """The columns that equality deletes may compare by bounds: those outside structs of any schema, as it is in
         the current one, or in the newest that has it."""
         current = self._metadata.current_schema_id
@@ -95,7 +95,7 @@ class IcebergFiles:
 
     def equality(self, deletes: pl.DataFrame) -> EqualityIndex:
         """Which equality deletes reach which data files."""
-        return EqualityIndex(deletes, self.compared, self._everywhere)
+        return EqualityIndex(deletes, self.comparable_columns, self._everywhere)
 
     @property
     def _everywhere(self) -> list[int]:
@@ -162,7 +162,7 @@ class IcebergFiles:
         if deletes:
             deleted = self._own_names(entries)
         elif {"deleted_records", "deletion_vector"} & set(names):
-            deleted = self.deleted(entries)
+            deleted = self.deletion_columns(entries)
         else:
             deleted = {}
         return pl.DataFrame([self._column(entries, c, deleted) for c in names])
@@ -175,7 +175,7 @@ class IcebergFiles:
         rows = pl.Series("deleted_records", [0] * entries.height, dtype=pl.Int64)
         return {"deletion_vector": name.set(~is_vector(entries), None), "deleted_records": rows}
 
-    def deleted(self, entries: pl.DataFrame) -> Mapping[str, pl.Series]:
+    def deletion_columns(self, entries: pl.DataFrame) -> Mapping[str, pl.Series]:
         """Of data entries: `deletion_vector`, the name of each one's vector, and `deleted_records`, how many of its
         rows are deleted where that is known: by a deletion vector alone, or not at all."""
         height = entries.height

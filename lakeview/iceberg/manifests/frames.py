@@ -11,7 +11,7 @@ import polars as pl
 from lakeview.iceberg.manifests.partitions import PartitionColumn, readable
 from lakeview.iceberg.metadata.single_values import decoded_bounds
 from lakeview.iceberg.metadata.table_metadata import Metadata
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.frames import MANIFESTS
 
 MOST_COMPARED = 2_000
@@ -85,7 +85,7 @@ def _text(ranges: Sequence[_Range], height: int) -> pl.Series:
             pl.when(pl.col("low") == pl.col("high"))
             .then(pl.col("low"))
             .when(pl.col("low").is_not_null())
-            .then(formatted("{} to {}", "low", "high"))
+            .then(format_expression("{} to {}", "low", "high"))
             .when("nulls")
             .then(pl.lit("null"))
         )

@@ -24,13 +24,13 @@ def source_bounds(column: PartitionColumn, low: pl.Series, high: pl.Series) -> t
         case "identity":
             return low, high, True
         case "truncate":
-            return _truncated(low, high, transform.width)
+            return _truncated_range(low, high, transform.width)
         case "year" | "month" | "day" | "hour":
             return _periods(transform.name, source.type, low, high)
     return None
 
 
-def _truncated(low: pl.Series, high: pl.Series, width: int) -> tuple[pl.Series, pl.Series, bool] | None:
+def _truncated_range(low: pl.Series, high: pl.Series, width: int) -> tuple[pl.Series, pl.Series, bool] | None:
     """The values that are cut to these; ends are null where there is none to name."""
     dtype = high.dtype
     if dtype.is_integer():

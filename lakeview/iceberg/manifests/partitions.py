@@ -13,10 +13,10 @@ from lakeview.iceberg.metadata.partition_fields import PartitionField
 from lakeview.iceberg.metadata.single_values import in_calendar
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.data_types import ArrayType, Field, MapType, StructType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.model.partition_texts import escaped
+from lakeview.model.partition_texts import escape
 from lakeview.model.schema import polars_type
 
 _FARTHEST_HOUR = 719_162 * 24  # as far after 1970 as the calendar begins before it
@@ -170,7 +170,7 @@ def partition_text(
     for spec_id, ids in specs.items():
         mine = [c for c in columns if c.field.field_id in ids]
         if mine:
-            parts = [pl.concat_str([pl.lit(c.name + "="), escaped(pl.col(c.key))]) for c in mine]
+            parts = [pl.concat_str([pl.lit(c.name + "="), escape(pl.col(c.key))]) for c in mine]
             text = pl.concat_str(parts, separator="/")
             out = pl.when(pl.col("spec_id") == spec_id).then(text).otherwise(out)
     return texts.select(out.alias("partition_text")).to_series()
@@ -193,16 +193,16 @@ def readable(column: PartitionColumn, values: pl.Series) -> pl.Series:
             text = year.cast(pl.String).str.zfill(4) + "-" + month.cast(pl.String).str.zfill(2)
         case "hour":
             moment = pl.when(v.abs() < _FARTHEST_HOUR).then(v.cast(pl.Int64) * 3_600_000).cast(pl.Datetime("ms"))
-            text = pl.coalesce(moment.dt.strftime("%Y-%m-%d-%H"), formatted("hour {}", v))
+            text = pl.coalesce(moment.dt.strftime("%Y-%m-%d-%H"), format_expression("hour {}", v))
         case "bucket":
             text = pl.lit("bucket ") + v.cast(pl.String) + pl.lit(f" of {transform.width}")
         case _ if isinstance(values.dtype, pl.Binary):
             return map_values(values, lambda b: base64.b64encode(b).decode(), pl.String())
         case _ if isinstance(values.dtype, pl.Datetime):
             texts = v.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("+00:00" if values.dtype.time_zone else ""))
-            text = pl.coalesce(texts, formatted("microsecond {}", number))
+            text = pl.coalesce(texts, format_expression("microsecond {}", number))
         case _ if isinstance(values.dtype, pl.Date):
-            text = pl.coalesce(v.cast(pl.String), formatted("day {}", number))
+            text = pl.coalesce(v.cast(pl.String), format_expression("day {}", number))
         case _:
             text = v.cast(pl.String)
     return frame.select(text.alias(values.name)).to_series()

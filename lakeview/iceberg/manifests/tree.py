@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from lakeview.iceberg.manifests.entries import ENTRIES, METRICS, Manifest, open_manifest, read_manifests, read_whole
-from lakeview.iceberg.manifests.entry_cache import Batch, EntryCache, ManifestKey, Slice, copied, frames_of
+from lakeview.iceberg.manifests.entry_cache import Batch, EntryCache, ManifestKey, Slice, deep_copy, frames_of
 from lakeview.iceberg.manifests.manifest_files import ManifestFiles
 from lakeview.iceberg.manifests.manifest_lists import (
     MANIFESTS,
@@ -98,7 +98,7 @@ class Tree:
 
     def _manifests(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         if snapshot.key_id is not None:
-            raise _encrypted(f"the manifest list of snapshot {snapshot.snapshot_id}")
+            raise _encryption_error(f"the manifest list of snapshot {snapshot.snapshot_id}")
         if snapshot.manifest_list is None:
             if snapshot.manifests is None:  # never an empty table: rows would vanish without a word
                 raise CorruptTableError(
@@ -125,7 +125,7 @@ class Tree:
         ids = frozenset(metrics)
         rows = manifests.select(_LIST_COLUMNS).rows(named=True)
         by_key = {_key(row): row for row in rows}
-        entries, bounds = self._cached(by_key, ids)
+        entries, bounds = self._from_cache(by_key, ids)
         missing = {key: row for key, row in by_key.items() if key not in entries}
         for loaded_entries, loaded_bounds in self._load(missing, ids):
             entries |= loaded_entries
@@ -141,7 +141,7 @@ class Tree:
         """ENTRIES of one of MANIFESTS with all metrics, and REST: what carrying its files over takes. Not cached."""
         return read_whole(self._open(str(manifest["manifest_path"]), manifest, None), self._columns)
 
-    def _cached(self, keys: Collection[ManifestKey], ids: frozenset[int]) -> tuple[_Slices, _Slices]:
+    def _from_cache(self, keys: Collection[ManifestKey], ids: frozenset[int]) -> tuple[_Slices, _Slices]:
         """The entries and, where any are asked for, the metrics of those manifests of which both are cached."""
         entries = {key: each for key in keys if (each := self._entries.get(key)) is not None}
         if not ids:
@@ -176,7 +176,9 @@ class Tree:
         # entries are asked for most often, and stay when metrics are evicted
         cached = {key: slice_ for key in keys if (slice_ := self._entries.get(key)) is not None}
         if {key: slice_.length for key, slice_ in cached.items()} != lengths:
-            cached = self._put(copied(frame.with_columns(self._empty[n].clear(frame.height) for n in METRICS)), lengths)
+            cached = self._put(
+                deep_copy(frame.with_columns(self._empty[n].clear(frame.height) for n in METRICS)), lengths
+            )
         # metrics retain all that was decoded with them
         size = sum(len(block.content) for manifest in manifests for block in manifest.container.blocks)
         metrics = frame.select(METRICS)
@@ -189,7 +191,7 @@ class Tree:
 
     def _open(self, path: str, row: Mapping[str, Any], data: bytes | None) -> Manifest:
         if row["key_metadata"] is not None:
-            raise _encrypted(path)
+            raise _encryption_error(path)
         data = self._files.read(path, "manifest") if data is None else data
         manifest = open_manifest(data, path, row)
         _check_whole(row, len(data), manifest.container.records)
@@ -256,7 +258,7 @@ def live(entries: pl.DataFrame, content: Sequence[int]) -> pl.DataFrame:
     return rows.unique(["path", "content_offset", "referenced_data_file"], keep="first", maintain_order=True)
 
 
-def _encrypted(what: str) -> UnsupportedTableError:
+def _encryption_error(what: str) -> UnsupportedTableError:
     return UnsupportedTableError(
         f"{what} is encrypted, and encryption is not read",
         fix="read the table with an engine that holds its keys",

@@ -14,12 +14,12 @@ from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 def metadata_document(data: bytes, path: str) -> dict[str, Any]:
     """A metadata file as the JSON object that it is, with the fields that are not known here. CorruptTableError."""
     try:
-        return msgspec.json.decode(inflated(data, path), type=dict[str, Any])
+        return msgspec.json.decode(inflate(data, path), type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise corrupt(path, str(error)) from error
 
 
-def inflated(data: bytes, path: str) -> bytes:
+def inflate(data: bytes, path: str) -> bytes:
     """The text of a metadata file. CorruptTableError, and UnsupportedTableError for one that inflates to too much."""
     if not data.startswith(b"\x1f\x8b"):  # the name is no witness: both spellings and wrong ones occur
         return data

@@ -105,12 +105,12 @@ def locate(storage: Storage, place: Place) -> MetadataFile:
     except UnsupportedTableError as error:
         if error.kind != NO_LISTING:
             raise
-        return _unlisted(storage, place)
+        return _locate_without_listing(storage, place)
     names = [n for n in listing["name"] if is_metadata_name(n)]
     if not names:
         raise _no_metadata(storage)
     if HINT in listing["name"]:
-        hint = _hinted(_hint(storage, _join(place.folder, HINT)), set(names))
+        hint = _hint_target(_hint(storage, _join(place.folder, HINT)), set(names))
         if hint is not None:
             return MetadataFile(_join(place.folder, hint), "version-hint")
     heads = _heads(names)
@@ -126,7 +126,7 @@ def _no_metadata(storage: Storage) -> NotATableError:
     )
 
 
-def _unlisted(storage: Storage, place: Place) -> MetadataFile:
+def _locate_without_listing(storage: Storage, place: Place) -> MetadataFile:
     """The file that the version hint means, in a store that shows no folders."""
     hint = _hint(storage, _join(place.folder, HINT))
     name = f"v{hint}.metadata.json" if hint.isascii() and hint.isdigit() else hint.rpartition("/")[2]
@@ -147,7 +147,7 @@ def _hint(storage: Storage, path: str) -> str:
         return ""
 
 
-def _hinted(hint: str, names: set[str]) -> str | None:
+def _hint_target(hint: str, names: set[str]) -> str | None:
     """The file a hint means; None for one that dangles, is empty or says nothing."""
     digits = hint.removeprefix("v")
     if digits.isascii() and digits.isdigit() and len(digits) <= 18:

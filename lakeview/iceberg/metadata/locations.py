@@ -73,7 +73,7 @@ class Locations:
         return new + "/" + paths.str.strip_prefix(old + "/").str.strip_chars_start("/")
 
 
-def relocated(path: str, relocate: Mapping[str, str]) -> str:
+def relocate_path(path: str, relocate: Mapping[str, str]) -> str:
     """Where a recorded path lies now by the user's rules: the longest prefix counts, and whole segments only."""
     return _by_rules(canonical(path), _rules(relocate))
 

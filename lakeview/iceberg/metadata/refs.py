@@ -50,7 +50,7 @@ def refs(metadata: Metadata) -> pl.DataFrame:
                 ref.min_snapshots_to_keep, ref.max_snapshot_age_ms, ref.max_ref_age_ms,
             )
         )  # fmt: skip
-    return _framed(rows, REFS)
+    return _frame(rows, REFS)
 
 
 def names_by_snapshot(metadata: Metadata) -> dict[int, list[str]]:
@@ -75,7 +75,7 @@ def snapshot_log(metadata: Metadata) -> pl.DataFrame:
         why = _why(metadata, line, before, entry.snapshot_id)
         rows.append((entry.timestamp_ms, entry.snapshot_id, entry.snapshot_id in current if there else None, why))
         before = entry.snapshot_id
-    return _framed(rows, SNAPSHOT_LOG)
+    return _frame(rows, SNAPSHOT_LOG)
 
 
 def _why(metadata: Metadata, depths: Mapping[int, int], before: int, after: int) -> str:
@@ -119,6 +119,6 @@ def _grew_from(metadata: Metadata, depths: Mapping[int, int], after: int, before
     return at == before and after != before
 
 
-def _framed(rows: Sequence[tuple[object, ...]], schema: pl.Schema) -> pl.DataFrame:
+def _frame(rows: Sequence[tuple[object, ...]], schema: pl.Schema) -> pl.DataFrame:
     plain = pl.Schema({**schema, "timestamp": pl.Int64()})
     return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("timestamp")).cast(schema)

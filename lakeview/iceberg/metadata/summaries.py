@@ -157,7 +157,7 @@ def _objects(texts: Mapping[str, pl.Series], data: list[pl.Series], *, plain: bo
         if plain and not numbers:
             before, after = f'{before}"', '"'
         elif not (numbers and _are_counts(column, column.cast(pl.Int64, strict=False))):
-            values = _spelled(column, numbers=numbers)
+            values = _json_texts(column, numbers=numbers)
         own = [pl.lit(before), pl.col(f"d{len(data)}"), *([pl.lit(after)] if after else ())]
         parts += own if column.null_count() == 0 else [pl.concat_str(own).fill_null("")]
         data.append(values)
@@ -166,7 +166,7 @@ def _objects(texts: Mapping[str, pl.Series], data: list[pl.Series], *, plain: bo
     return pl.concat_str(pl.lit("{"), pl.concat_str(parts).str.slice(1), pl.lit("}"))
 
 
-def _spelled(texts: pl.Series, *, numbers: bool) -> pl.Series:
+def _json_texts(texts: pl.Series, *, numbers: bool) -> pl.Series:
     """Texts as JSON; with `numbers` those that are counts without quotes."""
     by_text = {t: _json(t, numbers=numbers) for t in texts.unique() if t is not None}
     return pl.Series([None if t is None else by_text[t] for t in texts], dtype=pl.String)
@@ -181,7 +181,7 @@ def _json(text: str, *, numbers: bool) -> str:
 
 
 def _by_row(entries: Sequence[SnapshotEntry], asked_columns: Sequence[str]) -> pl.DataFrame:
-    texts = [{k: v for k, v in s.items() if v.__class__ is str} for s in _decoded(entries)]
+    texts = [{k: v for k, v in s.items() if v.__class__ is str} for s in _decode(entries)]
     parts = list(map(_parts_of, texts))
     return pl.DataFrame(
         [
@@ -193,7 +193,7 @@ def _by_row(entries: Sequence[SnapshotEntry], asked_columns: Sequence[str]) -> p
     )
 
 
-def _decoded(entries: Sequence[SnapshotEntry]) -> Sequence[Mapping[str, Any]]:
+def _decode(entries: Sequence[SnapshotEntry]) -> Sequence[Mapping[str, Any]]:
     """The summaries, at once where all of them can be."""
     together = msgspec.json.encode([e.recorded_summary for e in entries])
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from lakeview.iceberg.metadata.documents import corrupt, inflated, invalid
+from lakeview.iceberg.metadata.documents import corrupt, inflate, invalid
 from lakeview.iceberg.metadata.partition_fields import PartitionSpec, is_id, parse_spec
 from lakeview.iceberg.metadata.snapshots import (
     NO_SNAPSHOT,
@@ -28,7 +28,7 @@ from lakeview.model.schema import Schema
 NEWEST_VERSION = 3
 
 
-class _Recorded(msgspec.Struct, frozen=True, rename="kebab"):
+class _MetadataDocument(msgspec.Struct, frozen=True, rename="kebab"):
     format_version: Long
     location: str | None = None
     table_uuid: str | None = None
@@ -121,15 +121,15 @@ def parse_metadata(data: bytes, path: str, max_depth: int = 64) -> Metadata:
     version this reader does not know.
     """
     try:
-        return _checked(_decoded(inflated(data, path), path), path, max_depth)
+        return _validate(_decode(inflate(data, path), path), path, max_depth)
     except LakeviewError as error:
         error.place = error.place or path
         raise
 
 
-def _decoded(text: bytes, path: str) -> _Recorded:
+def _decode(text: bytes, path: str) -> _MetadataDocument:
     try:
-        return msgspec.json.decode(text, type=_Recorded)
+        return msgspec.json.decode(text, type=_MetadataDocument)
     except msgspec.ValidationError as error:
         _refuse_version(text, path)
         raise invalid(path, str(error)) from error
@@ -160,13 +160,13 @@ def _check_version(version: Any, path: str) -> None:
         )
 
 
-def _properties(document: _Recorded) -> dict[str, str]:
+def _properties(document: _MetadataDocument) -> dict[str, str]:
     """Properties as text; writers record some as numbers or booleans."""
     properties = document.properties or {}
     return {k: v if isinstance(v, str) else msgspec.json.encode(v).decode() for k, v in properties.items()}
 
 
-def _current_snapshot(document: _Recorded, snapshots: Mapping[int, SnapshotEntry], path: str) -> int:
+def _current_snapshot(document: _MetadataDocument, snapshots: Mapping[int, SnapshotEntry], path: str) -> int:
     current = document.current_snapshot_id
     if current is None or current == NO_SNAPSHOT:
         # "must be the same as the current ID of the main branch in refs"  iceberg spec, Table Metadata Fields
@@ -177,7 +177,7 @@ def _current_snapshot(document: _Recorded, snapshots: Mapping[int, SnapshotEntry
     return current
 
 
-def _checked(document: _Recorded, path: str, max_depth: int) -> Metadata:
+def _validate(document: _MetadataDocument, path: str, max_depth: int) -> Metadata:
     version = document.format_version
     _check_version(version, path)
     if version < 1:
@@ -220,7 +220,7 @@ def _objects(values: Iterable[Any] | None) -> tuple[dict[str, Any], ...]:
     return tuple(value for value in values or () if isinstance(value, dict))
 
 
-def _schemas(document: _Recorded, path: str, max_depth: int) -> tuple[dict[int, RecordedSchema], int]:
+def _schemas(document: _MetadataDocument, path: str, max_depth: int) -> tuple[dict[int, RecordedSchema], int]:
     """Version 1 has one schema in the singular and may have all of them beside it (Appendix E)."""
     texts = document.schemas
     if not texts:
@@ -260,7 +260,7 @@ def _recorded_schema(raw: bytes, path: str, max_depth: int) -> RecordedSchema:
     return RecordedSchema(schema_id, parse_schema(document, max_depth), ids, text)
 
 
-def _specs(document: _Recorded, path: str) -> tuple[dict[int, PartitionSpec], int]:
+def _specs(document: _MetadataDocument, path: str) -> tuple[dict[int, PartitionSpec], int]:
     documents = document.partition_specs
     if documents is None or (not documents and document.format_version == 1):
         if document.format_version > 1 or document.partition_spec is None:

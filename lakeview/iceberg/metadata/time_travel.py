@@ -77,7 +77,7 @@ def snapshot_and_schema(
     return entry, metadata.schema_of(entry).schema
 
 
-def described(
+def describe_snapshot(
     metadata: Metadata, address: str, entry: SnapshotEntry | None, schema: Schema, columns: tuple[PartitionColumn, ...]
 ) -> TableMetadata:
     """What a snapshot tells before any manifest is read. `columns`: the parts of all partition specs."""

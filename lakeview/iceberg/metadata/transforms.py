@@ -53,7 +53,7 @@ class Transform:
             case "bucket":
                 return (murmur3(_hashed_bytes(value, type_)) & 0x7FFF_FFFF) % self.width
             case "truncate":
-                return _truncated(value, self.width)
+                return _truncate(value, self.width)
             case "year" | "month" | "day" | "hour":
                 return _period(self.name, value)
         raise ValueError(f"there is no rule for the transform {self.text}")
@@ -86,14 +86,14 @@ def microseconds(value: datetime) -> int:
     return ((value if value.tzinfo else value.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
-def _truncated(value: Any, width: int) -> Any:
+def _truncate(value: Any, width: int) -> Any:
     match value:
         case bool():
             raise ValueError("there is no rule for truncating a boolean")
         case int():
             return value - value % width
         case Decimal():
-            number = unscaled(value)
+            number = unscaled_integer(value)
             return exact_decimal(number - number % width, -int(value.as_tuple().exponent))
         case str() | bytes():
             return value[:width]  # code points of a text, neither bytes nor UTF-16 units
@@ -105,7 +105,7 @@ def exact_decimal(number: int, scale: int) -> Decimal:
     return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
 
 
-def unscaled(value: Decimal) -> int:
+def unscaled_integer(value: Decimal) -> int:
     """All digits of a decimal as one whole number."""
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits)) or "0")
@@ -131,8 +131,8 @@ def _hashed_bytes(value: Any, type_: DataType) -> bytes:
                 exponent = type_.scale + int(value.as_tuple().exponent)
                 if exponent < 0:
                     raise ValueError(f"{value} has more digits than {type_}")
-                return minimal_bytes(unscaled(value) * 10**exponent)
-            return minimal_bytes(unscaled(value))
+                return minimal_bytes(unscaled_integer(value) * 10**exponent)
+            return minimal_bytes(unscaled_integer(value))
         case str():
             return value.encode()
         case bytes():
@@ -150,15 +150,15 @@ def murmur3(data: bytes) -> int:
     """MurmurHash3, the 32-bit variant for x86 with seed 0, as an unsigned number."""
     mask, state, whole = 0xFFFF_FFFF, 0, len(data) - len(data) % 4
 
-    def mixed(block: int) -> int:
+    def mix(block: int) -> int:
         block = block * 0xCC9E_2D51 & mask
         return ((block << 15 | block >> 17) & mask) * 0x1B87_3593 & mask
 
     for start in range(0, whole, 4):
-        state ^= mixed(int.from_bytes(data[start : start + 4], "little"))
+        state ^= mix(int.from_bytes(data[start : start + 4], "little"))
         state = ((state << 13 | state >> 19) * 5 + 0xE654_6B64) & mask
     if whole < len(data):
-        state ^= mixed(int.from_bytes(data[whole:], "little"))
+        state ^= mix(int.from_bytes(data[whole:], "little"))
     state ^= len(data)
     state = (state ^ state >> 16) * 0x85EB_CA6B & mask
     state = (state ^ state >> 13) * 0xC2B2_AE35 & mask

@@ -47,7 +47,7 @@ def parse_schema(document: Any, max_depth: int = 64) -> Schema:
     ids = [i for i in _ids(document) if _is_id(i)]
     counts = Counter(ids)
     if twice := next((i for i, times in counts.items() if times > 1), None):
-        raise _broken(f"the field id {twice} occurs twice in a schema")
+        raise _schema_error(f"the field id {twice} occurs twice in a schema")
     return Schema(type_.fields)
 
 
@@ -56,7 +56,7 @@ def parse_type(value: Any, depth: int = 64) -> DataType:
     if isinstance(value, str):
         return _primitive(value)
     if not isinstance(value, dict):
-        raise _broken(f"{value!r} is no type")
+        raise _schema_error(f"{value!r} is no type")
     if depth <= 0:
         raise UnsupportedTableError(
             "the schema is nested deeper than lakeview reads", fix="raise max_schema_depth", kind="too-deep"
@@ -73,7 +73,7 @@ def parse_type(value: Any, depth: int = 64) -> DataType:
             return MapType(key, parse_type(value.get("value"), depth - 1), not _flag(value, "value-required"))
         case str(name) if name not in ("struct", "list", "map"):
             return _primitive(name)
-    raise _broken(f"a type has the name {value.get('type')!r}")
+    raise _schema_error(f"a type has the name {value.get('type')!r}")
 
 
 def _primitive(text: str) -> DataType:
@@ -88,19 +88,19 @@ def _primitive(text: str) -> DataType:
 def _struct(document: Any, depth: int) -> StructType:
     fields = document.get("fields") if isinstance(document, dict) else None
     if not isinstance(fields, list):
-        raise _broken("a struct has no fields")
+        raise _schema_error("a struct has no fields")
     children = tuple(_field(f, depth - 1) for f in fields)
     if twice := next((name for name, times in Counter(f.name for f in children).items() if times > 1), None):
-        raise _broken(f"two columns side by side are called {twice}")
+        raise _schema_error(f"two columns side by side are called {twice}")
     return StructType(children)
 
 
 def _field(document: Any, depth: int) -> Field:
     if not isinstance(document, dict):
-        raise _broken(f"{document!r} is no field")
+        raise _schema_error(f"{document!r} is no field")
     name, field_id = document.get("name"), document.get("id")
     if not isinstance(name, str) or not _is_id(field_id):
-        raise _broken(f"a field has the name {name!r} and the id {field_id!r}")
+        raise _schema_error(f"a field has the name {name!r} and the id {field_id!r}")
     metadata: dict[str, Any] = {ours: document[theirs] for theirs, ours in _METADATA_KEYS.items() if theirs in document}
     text = document.get("type")
     if isinstance(text, str) and (match := _FIXED.fullmatch(text)):
@@ -145,7 +145,7 @@ def struct_fields(schema: Schema) -> dict[int, tuple[tuple[str, ...], Field]]:
     return by_id
 
 
-def _broken(what: str) -> CorruptTableError:
+def _schema_error(what: str) -> CorruptTableError:
     return CorruptTableError(
         f"the table's schema cannot be understood: {what}",
         fix="open an older metadata file of the table, or have its writer repair it",

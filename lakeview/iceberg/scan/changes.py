@@ -77,7 +77,7 @@ class ChangeSource:
             CHANGE_TYPE: self.change_type, VERSION: self.version, TIMESTAMP: moment(self.timestamp_ms)
         }  # fmt: skip
         schema = Schema(tuple(f for f in task.schema if f not in CHANGE_FIELDS))
-        target = task.schema.relaxed().to_arrow()
+        target = task.schema.as_nullable().to_arrow()
         for batch in self.source.batches(replace(task, schema=schema), storage, batch_rows):
             arrays = []
             for field, type_ in zip(task.schema, target.types, strict=True):
@@ -106,10 +106,10 @@ def change_tasks(
         by_snapshot = {None: {}, step.after.snapshot_id: after}
         for kind, mine, other in (("delete", before, after), ("insert", after, before)):
             for task in only_in(mine, other):
-                yield step, kind, _changed(step, kind, task, wide)
+                yield step, kind, _change_task(step, kind, task, wide)
 
 
-def _changed(step: Step, kind: str, task: FileTask, schema: Schema) -> FileTask:
+def _change_task(step: Step, kind: str, task: FileTask, schema: Schema) -> FileTask:
     assert task.source is not None, "a file of an Iceberg table says what reads it"
     source = ChangeSource(task.source, kind, step.after.snapshot_id, step.after.timestamp_ms)
     return replace(task, schema=schema, source=source)

@@ -119,7 +119,7 @@ class IcebergSource:
         return Projection(stored, list(task.schema), self.constants)
 
     def _parquet(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        target = task.schema.relaxed().to_arrow()
+        target = task.schema.as_nullable().to_arrow()
         with (
             storage.open(task.path, task.size) as handle,
             pq.ParquetFile(handle, coerce_int96_timestamp_unit="us") as file,
@@ -137,7 +137,7 @@ class IcebergSource:
                 yield projection.of(columns, batch.num_rows, target)
 
     def _orc(self, task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
-        target = task.schema.relaxed().to_arrow()
+        target = task.schema.as_nullable().to_arrow()
         with storage.open(task.path, task.size) as handle:
             file = orc.ORCFile(handle)
             schema = file.schema
@@ -161,7 +161,7 @@ class IcebergSource:
 
     def _avro(self, task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
         """Avro files are decoded whole: they have no columns to leave out."""
-        target = task.schema.relaxed().to_arrow()
+        target = task.schema.as_nullable().to_arrow()
         container = open_container(storage.read(task.path), task.path)
         frame = read_frame(container, task.path)
         table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())

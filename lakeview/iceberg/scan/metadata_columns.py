@@ -86,7 +86,7 @@ class MetadataSource:
     def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """All rows of the file in `task.schema`; errors of reading it, and of its deletes where they are asked for."""
         schema = Schema(tuple(f for f in task.schema if not _is_own(f)))
-        target = task.schema.relaxed().to_arrow()
+        target = task.schema.as_nullable().to_arrow()
         marks = self.deleted if DELETED in tuple(task.schema) else None
         deleted = pyroaring.BitMap64() if marks is None else marks.bitmap(storage)
         places = {name: i for i, name in enumerate(schema.names)}

@@ -164,7 +164,7 @@ class Scan:
             if c.specs and c.field.transform.name == "identity" and len(c.field.source_ids) == 1
         ]  # fmt: skip
         columns = [entries[name].to_list() for name in ("format", "spec_id")]
-        columns += self._inherited(entries)
+        columns += self._lineage_columns(entries)
         if parts and entries.height:
             values_by_key = entries["partition"].struct.unnest()
             columns += [python_values(values_by_key[c.key]) for c in parts]
@@ -182,7 +182,7 @@ class Scan:
         shared = cache(source_of)  # files of one partition share theirs
         return [shared(row) for row in rows]
 
-    def _inherited(self, entries: pl.DataFrame) -> list[list[int | None]]:
+    def _lineage_columns(self, entries: pl.DataFrame) -> list[list[int | None]]:
         """The columns of a file's lineage; null where it is not asked for."""
         if any(field in LINEAGE for field in self._schema):
             return [entries[name].to_list() for name in _INHERITED]
@@ -248,7 +248,7 @@ class _DeleteTasks:
                     place=path,
                     kind="corrupt-file",
                 )
-            fields.append(_renamed(field, f"c{i}"))
+            fields.append(_rename(field, f"c{i}"))
         if not fields:
             raise CorruptTableError(
                 f"the equality delete file {path} names no columns",
@@ -290,5 +290,5 @@ def _alone(fields: Sequence[Field], path: tuple[str, ...]) -> Field:
     return Field(field.name, inner, field.nullable, field.metadata, id=field.id)
 
 
-def _renamed(field: Field, name: str) -> Field:
+def _rename(field: Field, name: str) -> Field:
     return Field(name, field.type, field.nullable, field.metadata, id=field.id)

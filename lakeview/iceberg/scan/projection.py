@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lakeview.iceberg.metadata.single_values import NotAValueError, default_value
 from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.rows.casts import conformed
+from lakeview.rows.casts import conform_array
 
 _ID_KEYS = (b"PARQUET:field_id", b"iceberg.id")
 
@@ -59,12 +59,12 @@ def with_mapping(fields: Sequence[pa.Field], mapping: Any, recorded: Collection[
         number = entry.get("field-id")
         is_mapped = isinstance(number, int) and 0 <= number < 2**31 and number not in recorded
         metadata = {b"PARQUET:field_id": str(number).encode()} if is_mapped else {}
-        type_ = _mapped(f.type, entry.get("fields") or [], recorded)
+        type_ = _type_with_mapping(f.type, entry.get("fields") or [], recorded)
         with_ids.append(f.with_type(type_).with_metadata(metadata))
     return with_ids
 
 
-def _mapped(type_: pa.DataType, mapping: Any, recorded: Collection[int]) -> pa.DataType:
+def _type_with_mapping(type_: pa.DataType, mapping: Any, recorded: Collection[int]) -> pa.DataType:
     if pa.types.is_struct(type_):
         return pa.struct(with_mapping(list(type_), mapping, recorded))
     if pa.types.is_map(type_):
@@ -119,12 +119,12 @@ class Projection:
 
     def _missing(self, field: Field, target: pa.DataType, rows: int) -> pa.Array:
         if field.id is not None and field.id in self._constants:
-            return _repeated(self._constants[field.id], target, rows, field)
+            return _repeat_value(self._constants[field.id], target, rows, field)
         default = field.metadata.get("initial-default")
         if default is None:
             return pa.nulls(rows, target)
         try:
-            return _repeated(default_value(default, field), target, rows, field)
+            return _repeat_value(default_value(default, field), target, rows, field)
         except NotAValueError as error:
             raise CorruptTableError(
                 f"the initial default of column {field.name} cannot be understood: {error}",
@@ -158,7 +158,7 @@ class Projection:
         if pa.types.is_time(target) and pa.types.is_int64(type_):  # ORC has no type of times (Appendix A)
             array = array.cast(pa.time64("us"))
             array.validate(full=True)
-        return conformed(array, Field(place, target_fields), target)
+        return conform_array(array, Field(place, target_fields), target)
 
     def _struct(
         self,
@@ -180,7 +180,7 @@ class Projection:
         return (
             pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
             if parts
-            else conformed(array, Field(place, target_fields), target)
+            else conform_array(array, Field(place, target_fields), target)
         )
 
 
@@ -196,7 +196,7 @@ def _places(stored: Sequence[pa.Field], target_fields: Sequence[Field]) -> list[
     return [None if f.id is None else ids.get(f.id) for f in target_fields]
 
 
-def _repeated(value: Any, target: pa.DataType, rows: int, field: Field) -> pa.Array:
+def _repeat_value(value: Any, target: pa.DataType, rows: int, field: Field) -> pa.Array:
     try:
         if pa.types.is_timestamp(target) and isinstance(value, int):
             return pa.repeat(pa.scalar(value, pa.int64()).cast(target), rows)

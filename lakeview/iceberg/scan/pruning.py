@@ -26,7 +26,7 @@ from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Schema, polars_type
 from lakeview.predicates import limits
-from lakeview.predicates.bounds import Bounds, may_match, narrowest, repeated
+from lakeview.predicates.bounds import Bounds, may_match, narrowest, repeat
 from lakeview.predicates.proofs import Evidence, proofs
 from lakeview.predicates.tree import And, Comparison, IsIn, Leaf, Node, Path, map_leaves, paths
 
@@ -76,9 +76,9 @@ class Pruning:
         """Whether each of these ENTRIES can match by its partition values and its statistics."""
         return may_match(self._node, self._bounds_of(entries), entries.height)
 
-    def proved(self, entries: pl.DataFrame) -> pl.Series:
+    def proves_matches(self, entries: pl.DataFrame) -> pl.Series:
         """Whether partition values and statistics prove that each row of each of these ENTRIES matches."""
-        bounds_of, none = self._bounds_of(entries), repeated(False, entries.height)
+        bounds_of, none = self._bounds_of(entries), repeat(False, entries.height)
         bounds_by_path = {path: bounds_of(path) for path in paths(self._condition)}
         evidence = {path: Evidence(bounds, none) for path, bounds in bounds_by_path.items() if bounds is not None}
         return proofs(self._condition, evidence, entries["records"])["satisfied"]
@@ -119,10 +119,10 @@ class Pruning:
         """An equality joined by one of bucket numbers."""
         match leaf:
             case Comparison(path, "=", values) | IsIn(path, values, False):
-                return self._bucketed(leaf, path, values)
+                return self._add_bucket_condition(leaf, path, values)
         return leaf
 
-    def _bucketed(self, node: Node, path: Path, values: pl.Series) -> Node:
+    def _add_bucket_condition(self, node: Node, path: Path, values: pl.Series) -> Node:
         field = self._fields.get(path)
         if field is None or field.id is None or values.len() > limits.COMPARED_VALUES:
             return node

@@ -24,11 +24,11 @@ def entry_schema(context: WriteContext) -> dict[str, Any]:
     """The schema of a manifest's entries."""
     version = context.format_version
     file = [
-        *([] if version == 1 else [_required("content", 134, "int")]),
-        _required("file_path", 100, "string"), _required("file_format", 101, "string"),
-        _required("partition", 102, {"type": "record", "name": "r102", "fields": _partition_fields(context)}),
-        _required("record_count", 103, "long"), _required("file_size_in_bytes", 104, "long"),
-        *([_required("block_size_in_bytes", 105, "long")] if version == 1 else []),
+        *([] if version == 1 else [_required_field("content", 134, "int")]),
+        _required_field("file_path", 100, "string"), _required_field("file_format", 101, "string"),
+        _required_field("partition", 102, {"type": "record", "name": "r102", "fields": _partition_fields(context)}),
+        _required_field("record_count", 103, "long"), _required_field("file_size_in_bytes", 104, "long"),
+        *([_required_field("block_size_in_bytes", 105, "long")] if version == 1 else []),
         _optional("column_sizes", 108, _map(117, 118, "long")), _optional("value_counts", 109, _map(119, 120, "long")),
         _optional("null_value_counts", 110, _map(121, 122, "long")),
         _optional("nan_value_counts", 137, _map(138, 139, "long")),
@@ -43,29 +43,29 @@ def entry_schema(context: WriteContext) -> dict[str, Any]:
         *([_optional("content_offset", 144, "long"), _optional("content_size_in_bytes", 145, "long")]
           if version > 2 else []),
     ]  # fmt: skip
-    snapshot_id = _required("snapshot_id", 1, "long") if version == 1 else _optional("snapshot_id", 1, "long")
+    snapshot_id = _required_field("snapshot_id", 1, "long") if version == 1 else _optional("snapshot_id", 1, "long")
     numbers = [_optional("sequence_number", 3, "long"), _optional("file_sequence_number", 4, "long")]
-    data_file = _required("data_file", 2, {"type": "record", "name": "r2", "fields": file})
-    fields = [_required("status", 0, "int"), snapshot_id, *([] if version == 1 else numbers), data_file]
+    data_file = _required_field("data_file", 2, {"type": "record", "name": "r2", "fields": file})
+    fields = [_required_field("status", 0, "int"), snapshot_id, *([] if version == 1 else numbers), data_file]
     return {"type": "record", "name": "manifest_entry", "fields": fields}
 
 
 def list_schema(version: int) -> dict[str, Any]:
     """The schema of a manifest list's records."""
     summary = [
-        _required("contains_null", 509, "boolean"), _optional("contains_nan", 518, "boolean"),
+        _required_field("contains_null", 509, "boolean"), _optional("contains_nan", 518, "boolean"),
         _optional("lower_bound", 510, "bytes"), _optional("upper_bound", 511, "bytes"),
     ]  # fmt: skip
     record = {"type": "record", "name": "r508", "fields": summary}
-    count_field = _optional if version == 1 else _required
+    count_field = _optional if version == 1 else _required_field
     numbers = [
-        _required("content", 517, "int"), _required("sequence_number", 515, "long"),
-        _required("min_sequence_number", 516, "long"),
+        _required_field("content", 517, "int"), _required_field("sequence_number", 515, "long"),
+        _required_field("min_sequence_number", 516, "long"),
     ]  # fmt: skip
     fields = [
-        _required("manifest_path", 500, "string"), _required("manifest_length", 501, "long"),
-        _required("partition_spec_id", 502, "int"), *([] if version == 1 else numbers),
-        _required("added_snapshot_id", 503, "long"),
+        _required_field("manifest_path", 500, "string"), _required_field("manifest_length", 501, "long"),
+        _required_field("partition_spec_id", 502, "int"), *([] if version == 1 else numbers),
+        _required_field("added_snapshot_id", 503, "long"),
         count_field("added_files_count", 504, "int"), count_field("existing_files_count", 505, "int"),
         count_field("deleted_files_count", 506, "int"), count_field("added_rows_count", 512, "long"),
         count_field("existing_rows_count", 513, "long"), count_field("deleted_rows_count", 514, "long"),
@@ -104,7 +104,7 @@ def _partition_type(transform: Any, source: Field, field_id: int) -> Any:
     return _AVRO_TYPES[type_.name]
 
 
-def _required(name: str, field_id: int, type_: Any) -> dict[str, Any]:
+def _required_field(name: str, field_id: int, type_: Any) -> dict[str, Any]:
     return {"name": name, "field-id": field_id, "type": type_}
 
 
@@ -114,6 +114,6 @@ def _optional(name: str, field_id: int, type_: Any) -> dict[str, Any]:
 
 def _map(key_id: int, value_id: int, value: str) -> dict[str, Any]:
     """A map from ids, which are no texts: an array of pairs."""
-    fields = [_required("key", key_id, "int"), _required("value", value_id, value)]
+    fields = [_required_field("key", key_id, "int"), _required_field("value", value_id, value)]
     pair = {"type": "record", "name": f"k{key_id}_v{value_id}", "fields": fields}
     return {"type": "array", "logicalType": "map", "items": pair}

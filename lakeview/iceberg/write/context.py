@@ -11,14 +11,14 @@ import msgspec
 import pyarrow as pa
 
 from lakeview.iceberg.metadata.locate import FOLDER
-from lakeview.iceberg.metadata.locations import canonical, relocated
+from lakeview.iceberg.metadata.locations import canonical, relocate_path
 from lakeview.iceberg.metadata.partition_fields import PartitionSpec
 from lakeview.iceberg.metadata.types import parse_schema, struct_fields
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.data_locations import DataLocations, data_locations
-from lakeview.iceberg.write.metrics import Metered, metered_columns
+from lakeview.iceberg.write.metrics import MetricColumn, metered_columns
 from lakeview.iceberg.write.stored_schema import stored_schema
-from lakeview.iceberg.write.writability import not_honoured, unsupported
+from lakeview.iceberg.write.writability import not_honoured, unsupported_table
 from lakeview.model.data_types import DataType, Field
 from lakeview.model.schema import Schema
 from lakeview.rows.open_files import ROWS_PER_FILE
@@ -68,7 +68,7 @@ class WriteContext:
         return schema.with_metadata({b"iceberg.schema": self.schema_text.encode()})
 
     @cached_property
-    def metered(self) -> dict[tuple[str, ...], Metered]:
+    def metric_columns(self) -> dict[tuple[str, ...], MetricColumn]:
         """The columns that files get metrics of."""
         return metered_columns(self.schema, self.properties)
 
@@ -111,7 +111,7 @@ def write_context(state: State) -> WriteContext:
         if properties.get(name, "false").lower() != "false":
             raise not_honoured(name, properties[name])
     if metadata.encrypted:
-        raise unsupported("the table is encrypted, and encryption is not written", "unsupported-encryption")
+        raise unsupported_table("the table is encrypted, and encryption is not written", "unsupported-encryption")
     file_format = properties.get("write.format.default", "parquet")
     if file_format.lower() != "parquet":
         raise not_honoured("write.format.default", file_format)
@@ -142,7 +142,7 @@ def write_context(state: State) -> WriteContext:
         target_bytes=int(target),
     )
     assert context.stored_schema is not None  # refuses types whose values are not written
-    assert context.metered is not None  # refuses modes that are none
+    assert context.metric_columns is not None  # refuses modes that are none
     return context
 
 
@@ -153,16 +153,16 @@ def recorded_location(state: State) -> str:
     """
     location, root = (state.metadata.location or "").rstrip("/"), state.storage.root.rstrip("/")
     if state.locations.guessed:
-        raise unsupported(
+        raise unsupported_table(
             f"the table records its location as {location or 'nothing'}, and its files below another folder, where "
             "they would not be found beside new ones",
             "moved-table",
             "have the engine that owns it write its metadata again",
         )
     path = state.metadata_file.path
-    if location and relocated(f"{location}/{path}", state.relocate) == f"{root}/{path}":
+    if location and relocate_path(f"{location}/{path}", state.relocate) == f"{root}/{path}":
         return location
-    raise unsupported(
+    raise unsupported_table(
         f"the table records its location as {location or 'nothing'}, and was opened at {root}: other engines would not "
         "find files that are added here",
         "moved-table",
@@ -182,12 +182,12 @@ def _check_known(spec: PartitionSpec, schema: Schema) -> None:
     fields = struct_fields(schema)
     for part in spec.fields:
         if part.transform.name == "unknown" or len(part.source_ids) != 1:
-            raise unsupported(
+            raise unsupported_table(
                 f"the table is partitioned by {part.name}, whose transform {part.transform.text} is not known",
                 "unsupported-transform",
             )
         if part.transform.name != "void" and part.source_ids[0] not in fields:
-            raise unsupported(
+            raise unsupported_table(
                 f"the table is partitioned by {part.name}, whose column is not in its schema any more",
                 "unsupported-transform",
             )
@@ -202,7 +202,7 @@ def _check_distinct(spec: PartitionSpec) -> None:
         first = min(same_name, ids.setdefault(part.field_id, position))
         if first < position:
             what = f"have the field id {part.field_id}" if same_name == position else "have one name in manifests"
-            raise unsupported(
+            raise unsupported_table(
                 f"the table is partitioned by {spec.fields[first].name} and {part.name}, which {what}",
                 "ambiguous-partition",
                 "have the table's partition spec corrected by the engine that owns it",

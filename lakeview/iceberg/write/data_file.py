@@ -58,7 +58,7 @@ class DataFile:
         self._file = storage.new_file(self._address)
         self._footers: list[pq.FileMetaData] = []
         self._writer: pq.ParquetWriter | None = None
-        self._metrics = FileMetrics(context.metered)
+        self._metrics = FileMetrics(context.metric_columns)
 
     @property
     def rows(self) -> int:

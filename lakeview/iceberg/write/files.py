@@ -41,7 +41,7 @@ def write_files(
         target_bytes=context.target_bytes,
     )
     try:
-        return files.write_all(_conformed(context, batches, check), lambda rows: partitions(rows, context))
+        return files.write_all(_conform_batches(context, batches, check), lambda rows: partitions(rows, context))
     except BaseException:
         discard([file.address for file in files.results], storage)
         raise
@@ -72,7 +72,7 @@ def discard(addresses: Sequence[str], storage: Storage) -> list[str]:
     return leftovers
 
 
-def _conformed(
+def _conform_batches(
     context: WriteContext, batches: Iterable[pa.RecordBatch], check: Callable[[pa.RecordBatch], None] | None
 ) -> Iterator[pa.RecordBatch]:
     first = 0

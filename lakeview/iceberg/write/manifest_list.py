@@ -27,7 +27,7 @@ class ManifestList:
         self._version = version
         self._sequence = sequence
         self._first_row_id = first_row_id
-        self._records = [_carried(row, version) for row in parents.iter_rows(named=True)]
+        self._records = [_carry_over(row, version) for row in parents.iter_rows(named=True)]
         self._records += [{"min_sequence_number": sequence, **record, "sequence_number": sequence} for record in new]
         self.added_rows = 0 if first_row_id is None else self._give_row_ids(first_row_id)
 
@@ -52,7 +52,7 @@ class ManifestList:
         return following - first
 
 
-def _carried(row: Mapping[str, Any], version: int) -> dict[str, Any]:
+def _carry_over(row: Mapping[str, Any], version: int) -> dict[str, Any]:
     """A manifest of the parent as the new list records it. UnsupportedTableError if its counts are not recorded, which
     version 1 allows."""
     if row["manifest_length"] is None or (version > 1 and any(row[name] is None for name in _COUNTS)):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from lakeview.iceberg.write.recorded_values import lower_cut, outer_zero, recorded, single_bytes, upper_cut
+from lakeview.iceberg.write.recorded_values import lower_cut, outer_zero, single_bytes, to_recorded_values, upper_cut
 from lakeview.model.data_types import ArrayType, Field, MapType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Schema, leaf_name
@@ -29,14 +29,14 @@ class MetricsMode(NamedTuple):
     width: int | None = None
 
 
-class Metered(NamedTuple):
+class MetricColumn(NamedTuple):
     """A column with metrics."""
 
     field: Field
     mode: MetricsMode
 
 
-def metered_columns(schema: Schema, properties: Mapping[str, str]) -> dict[tuple[str, ...], Metered]:
+def metered_columns(schema: Schema, properties: Mapping[str, str]) -> dict[tuple[str, ...], MetricColumn]:
     """The leaves, by path, of which the table wants metrics (`write.metadata.metrics.*`); not those of lists and maps.
 
     UnsupportedTableError for a mode that is none.
@@ -51,7 +51,7 @@ def metered_columns(schema: Schema, properties: Mapping[str, str]) -> dict[tuple
         text = properties.get(f"{_PREFIX}column.{'.'.join(path)}", rest if default is None else default)
         mode = _mode(text, leaf_name(path))
         if mode is not None:
-            columns[path] = Metered(field, mode)
+            columns[path] = MetricColumn(field, mode)
     return columns
 
 
@@ -76,7 +76,7 @@ class FileMetrics:
     NaN is counted and is no bound; zeros are bounds as -0.0 and 0.0, since readers order them.
     """
 
-    def __init__(self, columns: Mapping[tuple[str, ...], Metered]) -> None:
+    def __init__(self, columns: Mapping[tuple[str, ...], MetricColumn]) -> None:
         self._columns = columns
         self._bounds: dict[int, tuple[Any, Any]] = {}
         self.records = 0
@@ -95,13 +95,13 @@ class FileMetrics:
 
     def lower_bounds(self) -> dict[int, bytes]:
         """A value not above any, of each column that has one."""
-        return self._encoded(0)
+        return self._encode_bounds(0)
 
     def upper_bounds(self) -> dict[int, bytes]:
         """A value not below any, of each column that has one."""
-        return self._encoded(1)
+        return self._encode_bounds(1)
 
-    def _add(self, column: Metered, values: pl.Series) -> None:
+    def _add(self, column: MetricColumn, values: pl.Series) -> None:
         field_id = column.field.id
         assert field_id is not None, "every column of an Iceberg table has an id"
         _count(self.value_counts, field_id, values.len())
@@ -110,7 +110,7 @@ class FileMetrics:
             _count(self.nan_value_counts, field_id, int(values.is_nan().sum()))
             values = values.fill_nan(None)
         if column.mode.bounds and values.null_count() < values.len():
-            plain = recorded(values)
+            plain = to_recorded_values(values)
             low, high = self._bounds.get(field_id, (None, None))
             least, most = plain.min(), plain.max()
             self._bounds[field_id] = (
@@ -118,7 +118,7 @@ class FileMetrics:
                 most if high is None else max(high, most),
             )
 
-    def _encoded(self, side: int) -> dict[int, bytes]:
+    def _encode_bounds(self, side: int) -> dict[int, bytes]:
         bounds = {}
         for field, mode in self._columns.values():
             if field.id in self._bounds:

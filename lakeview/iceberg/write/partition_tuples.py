@@ -12,7 +12,7 @@ from lakeview.iceberg.manifests.partitions import map_values
 from lakeview.iceberg.metadata.single_values import in_calendar
 from lakeview.iceberg.metadata.transforms import TEMPORAL, Transform, exact_decimal
 from lakeview.iceberg.write.context import WriteContext
-from lakeview.iceberg.write.recorded_values import recorded
+from lakeview.iceberg.write.recorded_values import to_recorded_values
 from lakeview.iceberg.write.stored_schema import stored_rows
 from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
@@ -48,16 +48,18 @@ def partitions(rows: pa.Table, context: WriteContext) -> Iterator[tuple[tuple[st
 def transform_values(values: pl.Series, transform: Transform, source: Field, column: str) -> pl.Series:
     """What a transform makes of values, as manifests record it."""
     if transform.name == "identity":
-        return recorded(values)
+        return to_recorded_values(values)
     result = transform.result_type(source.type)
     assert result is not None, "a known transform that is not void gives a type"
-    simple = _simplified(values, transform, column)
+    simple = _simplify(values, transform, column)
     if transform.name == "truncate" and (simple.dtype.is_integer() or simple.dtype.is_decimal()):
         _check_least(simple, transform, source, column)
-    if transform.name == "bucket" and (numbers := recorded(simple)).dtype.is_integer():
+    if transform.name == "bucket" and (numbers := to_recorded_values(simple)).dtype.is_integer():
         return number_buckets(numbers, transform.width)
     try:
-        return recorded(map_values(simple, lambda value: transform.apply(value, source.type), polars_type(result)))
+        return to_recorded_values(
+            map_values(simple, lambda value: transform.apply(value, source.type), polars_type(result))
+        )
     except ValueError as error:
         raise UnsupportedTableError(
             f"the table is partitioned by {transform.text} of {column}, which is {source.type}: {error}",
@@ -67,7 +69,7 @@ def transform_values(values: pl.Series, transform: Transform, source: Field, col
         ) from error
 
 
-def _simplified(values: pl.Series, transform: Transform, column: str) -> pl.Series:
+def _simplify(values: pl.Series, transform: Transform, column: str) -> pl.Series:
     """Values of fewer kinds that the transform makes the same of, so that it is asked for less of them."""
     if isinstance(values.dtype, pl.Datetime) and transform.name in TEMPORAL:
         hour = _HOUR[values.dtype.time_unit]
@@ -118,8 +120,8 @@ def number_buckets(values: pl.Series, count: int) -> pl.Series:
     bits = values.cast(pl.Int64).cast(pl.UInt64, wrap_numerical=True)
     state = pl.Series(values.name, [0], dtype=pl.UInt64).new_from_index(0, values.len())
     for block in (bits & _MASK, bits // (1 << 32)):
-        mixed = _turned(block * 0xCC9E_2D51 & _MASK, 15) * 0x1B87_3593 & _MASK
-        state = (_turned(state ^ mixed, 13) * 5 + 0xE654_6B64) & _MASK
+        mixed = _rotate_left(block * 0xCC9E_2D51 & _MASK, 15) * 0x1B87_3593 & _MASK
+        state = (_rotate_left(state ^ mixed, 13) * 5 + 0xE654_6B64) & _MASK
     state = state ^ 8  # the length of what is hashed
     for shift, factor in ((16, 0x85EB_CA6B), (13, 0xC2B2_AE35)):
         state = (state ^ state // (1 << shift)) * factor & _MASK
@@ -127,6 +129,6 @@ def number_buckets(values: pl.Series, count: int) -> pl.Series:
     return ((state & 0x7FFF_FFFF) % count).cast(pl.Int32)
 
 
-def _turned(numbers: pl.Series, places: int) -> pl.Series:
+def _rotate_left(numbers: pl.Series, places: int) -> pl.Series:
     """Numbers of 32 bits, turned to the left."""
     return (numbers * (1 << places) & _MASK) | numbers // (1 << (32 - places))

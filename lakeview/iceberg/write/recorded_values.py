@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.iceberg.metadata.transforms import minimal_bytes, unscaled
+from lakeview.iceberg.metadata.transforms import minimal_bytes, unscaled_integer
 from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 
 _FORMATS = {
@@ -18,7 +18,7 @@ _FORMATS = {
 }  # fmt: skip
 
 
-def recorded(values: pl.Series) -> pl.Series:
+def to_recorded_values(values: pl.Series) -> pl.Series:
     """Dates as days, times as microseconds, timestamps in their own unit, all since 1970 or midnight; others as they
     are."""
     match values.dtype:
@@ -35,7 +35,7 @@ def single_bytes(value: Any, type_: DataType) -> bytes | None:
         case (None, _) | (_, PrimitiveType("uuid")):
             return None
         case Decimal(), DecimalType():
-            return minimal_bytes(unscaled(value))
+            return minimal_bytes(unscaled_integer(value))
         case str(), _:
             return value.encode()
         case bytes(), _:

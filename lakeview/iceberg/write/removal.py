@@ -105,7 +105,7 @@ class Removal:
         idle = pl.Series([number not in still for number in range(deletes.height)], dtype=pl.Boolean)
         return deletes.filter(idle & ~aimless(deletes))
 
-    def touched(self, state: State, deletes: pl.DataFrame) -> Iterator[TouchedManifest]:
+    def manifests_with(self, state: State, deletes: pl.DataFrame) -> Iterator[TouchedManifest]:
         """The manifests of the current snapshot that name the files, or these ENTRIES of delete files."""
         manifests = _current_files(state).manifests()
         keys = _keys(self.files) | _keys(deletes)

@@ -13,7 +13,7 @@ from lakeview.iceberg.write.avro_schemas import partition_names
 from lakeview.iceberg.write.context import WriteContext, check_spec
 from lakeview.iceberg.write.manifest import BLOCK_BYTES, manifest_file, partition_summaries
 from lakeview.iceberg.write.partition_tuples import Tuple
-from lakeview.iceberg.write.recorded_values import recorded
+from lakeview.iceberg.write.recorded_values import to_recorded_values
 from lakeview.model.errors import UnsupportedTableError
 
 _EXISTING, _DELETED = 0, 2
@@ -119,7 +119,7 @@ def partition_tuples(entries: pl.DataFrame, context: WriteContext) -> list[Tuple
     for field in context.spec.fields:
         values = by_key.get(f"f{field.field_id}")
         is_void = field.transform.name == "void" or values is None
-        parts.append([None] * entries.height if is_void or values is None else recorded(values).to_list())
+        parts.append([None] * entries.height if is_void or values is None else to_recorded_values(values).to_list())
     return list(zip(*parts, strict=True)) if parts else [()] * entries.height
 
 

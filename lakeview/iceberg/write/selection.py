@@ -85,7 +85,7 @@ class ByCondition:
 
     def whole_files(self, state: State, entries: pl.DataFrame) -> pl.Series:
         """As `Selection`."""
-        return self._pruning(state).proved(entries)
+        return self._pruning(state).proves_matches(entries)
 
     def _pruning(self, state: State) -> Pruning:
         return Pruning(state.metadata, state.metadata.schema, state.columns, parse(self.condition))

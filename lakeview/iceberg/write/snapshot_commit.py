@@ -161,10 +161,10 @@ class SnapshotCommit:
         change = self._change(state)
         check_continues(state, document, sum(r["added_rows_count"] + r["existing_rows_count"] for r in change.records))
         path = f"{FOLDER}/snap-{self._snapshot_id}-{attempt}-{self._id}.avro"
-        data, snapshot = self._manifest_list(state, document, change, self._recorded(state, path))
+        data, snapshot = self._manifest_list(state, document, change, self._absolute_path(state, path))
         self._paths.append(path)
         self._storage.put(path, data)
-        if not self._commits.commit(state, document, snapshot, self._recorded(state, base)):
+        if not self._commits.commit(state, document, snapshot, self._absolute_path(state, base)):
             return False
         # those of attempts that were lost
         in_use = {path, *(str(r["manifest_path"]).rpartition("/")[2] for r in change.records)}
@@ -179,7 +179,7 @@ class SnapshotCommit:
             return _Change(parents, self._added, {})
         self._removal.check(state, self._table.address)
         deletes = self._removal.delete_files(state)
-        touched = list(self._removal.touched(state, deletes))
+        touched = list(self._removal.manifests_with(state, deletes))
         rewritten = [self._rewrite(state, each) for each in touched]
         # "manifests ... that contain no live files" need not be listed
         dead = ((pl.col("added_files_count") == 0) & (pl.col("existing_files_count") == 0)).fill_null(value=False)
@@ -205,7 +205,7 @@ class SnapshotCommit:
         path = f"{FOLDER}/{self._id}-m{len(self._rewritten) + len(self._added)}.avro"
         self._paths.append(path)
         self._storage.put(path, data)
-        return {**record, "manifest_path": self._recorded(state, path), "manifest_length": len(data)}
+        return {**record, "manifest_path": self._absolute_path(state, path), "manifest_length": len(data)}
 
     def _manifest_list(
         self, state: State, document: Mapping[str, object], change: _Change, recorded_path: str
@@ -249,7 +249,7 @@ class SnapshotCommit:
         own = self._engine if self._batch is None else {**self._engine, **self._batch.summary}
         return {"operation": operation, **{name: str(count) for name, count in numbers.items()}, **own}
 
-    def _recorded(self, state: State, path: str) -> str:
+    def _absolute_path(self, state: State, path: str) -> str:
         return f"{recorded_location(state)}/{path}"
 
 

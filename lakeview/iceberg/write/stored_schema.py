@@ -37,7 +37,7 @@ def stored_rows(rows: pa.Table, schema: Schema, stored: pa.Schema) -> pa.Table:
     """Rows of the table's columns as its data files hold them."""
     columns = [
         pa.chunked_array(
-            [_demanded(conform(chunk, f.type, target.type, f.name, _STORED), target) for chunk in column.chunks],
+            [_without_nulls(conform(chunk, f.type, target.type, f.name, _STORED), target) for chunk in column.chunks],
             target.type,
         )
         for f, column, target in zip(schema, rows.columns, stored, strict=True)
@@ -45,18 +45,18 @@ def stored_rows(rows: pa.Table, schema: Schema, stored: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=stored)
 
 
-def _demanded(array: pa.Array, field: pa.Field) -> pa.Array:
+def _without_nulls(array: pa.Array, field: pa.Field) -> pa.Array:
     """The array with nothing null that must not be: what is, lies below a null, where files hold no values; writing
     them asks for it nevertheless."""
     kind = array.type
     if isinstance(array, pa.ExtensionArray):
-        return pa.ExtensionArray.from_storage(kind, _demanded(array.storage, field))
+        return pa.ExtensionArray.from_storage(kind, _without_nulls(array.storage, field))
     if pa.types.is_struct(kind):
-        children = [_demanded(array.field(i), inner) for i, inner in enumerate(kind)]
+        children = [_without_nulls(array.field(i), inner) for i, inner in enumerate(kind)]
     elif pa.types.is_list(kind):
-        children = [_demanded(array.values, kind.value_field)]
+        children = [_without_nulls(array.values, kind.value_field)]
     elif pa.types.is_map(kind):
-        entries = [_demanded(array.keys, kind.key_field), _demanded(array.items, kind.item_field)]
+        entries = [_without_nulls(array.keys, kind.key_field), _without_nulls(array.items, kind.item_field)]
         children = [pa.StructArray.from_arrays(entries, fields=[kind.key_field, kind.item_field])]
     elif field.nullable or not array.null_count:
         return array
@@ -75,7 +75,7 @@ def leaf_ids(schema: pa.Schema) -> list[int]:
     return [i for f in schema for i in _leaf_ids(f)]
 
 
-class _Stored(SameRows):
+class _LeafTypes(SameRows):
     """Leaves as files hold them: uuids and fixed values in as many bytes as they have."""
 
     def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:  # noqa: ARG002 (the target's type says it)
@@ -86,7 +86,7 @@ class _Stored(SameRows):
         return array if array.type == target else array.cast(target)
 
 
-_STORED = _Stored()
+_STORED = _LeafTypes()
 
 
 def _check_lengths(array: pa.Array, length: int, path: str) -> None:

@@ -27,25 +27,25 @@ def check_commits(table: Target, *, without_catalog: bool) -> None:
     if table.pointer is not None:
         if table.pointer.takes_commits:
             return
-        raise unsupported(
+        raise unsupported_table(
             f"{address} is a table of a catalog that lakeview only reads: it commits to REST catalogs alone",
             "catalog-table",
             "write it with an engine that commits to its catalog",
         )
     if state.place.explicit is not None:
-        raise unsupported(
+        raise unsupported_table(
             f"{address} was opened by a metadata file, which never changes",
             "metadata-file",
             "open the table's folder",
         )
     if state.place.folder != FOLDER or metadata_number(name) is None:
-        raise unsupported(
+        raise unsupported_table(
             f"the metadata file {name} of {address} has no number that the next one could follow",
             "metadata-name",
             "write it with the engine that owns it",
         )
     if not (without_catalog or is_numbered_alone(name)):
-        raise unsupported(
+        raise unsupported_table(
             f"the metadata file {name} of {address} is named as catalogs name theirs: a catalog that owns the table "
             "would not see a commit to its folder, and would undo it",
             "catalog-may-own",
@@ -86,7 +86,7 @@ def not_honoured(name: str, text: str) -> UnsupportedTableError:
     )
 
 
-def unsupported(
+def unsupported_table(
     message: str, kind: str, fix: str = "write the table with the engine that owns it"
 ) -> UnsupportedTableError:
     """The refusal of a table for what it is."""

@@ -85,7 +85,7 @@ def dictionary(names: Sequence[bytes], *, is_sorted: bool = True) -> bytes:
     offsets = _offsets(names)
     width = byte_width(max(len(names), offsets[-1]))
     header = bytes([1 | is_sorted << 4 | (width - 1) << 6])  # version 1
-    return header + packed([len(names), *offsets], width) + b"".join(names)
+    return header + pack([len(names), *offsets], width) + b"".join(names)
 
 
 def _value(value: Any, places: dict[str, int]) -> bytes:
@@ -131,7 +131,7 @@ def decimal(unscaled: int, precision: int, scale: int) -> bytes:
 def text(data: bytes) -> bytes:
     """The text of these bytes of UTF-8."""
     short = len(data) < _SHORT_TEXT
-    return (bytes([len(data) << 2 | 1]) if short else bytes([16 << 2]) + packed([len(data)], 4)) + data
+    return (bytes([len(data) << 2 | 1]) if short else bytes([16 << 2]) + pack([len(data)], 4)) + data
 
 
 def _double(value: float) -> bytes:
@@ -147,10 +147,8 @@ def container(basic: int, values: Sequence[bytes], ids: Sequence[int] | None) ->
     large = len(values) > 0xFF
     id_width = byte_width(max(ids, default=0)) if ids is not None else 1
     header = width - 1 | (large << 2 if ids is None else id_width - 1 << 2 | large << 4)
-    count = packed([len(values)], 4 if large else 1)
-    return (
-        bytes([header << 2 | basic]) + count + packed(ids or (), id_width) + packed(offsets, width) + b"".join(values)
-    )
+    count = pack([len(values)], 4 if large else 1)
+    return bytes([header << 2 | basic]) + count + pack(ids or (), id_width) + pack(offsets, width) + b"".join(values)
 
 
 def _offsets(parts: Sequence[bytes]) -> list[int]:
@@ -165,6 +163,6 @@ def byte_width(largest: int) -> int:
     return max(1, (largest.bit_length() + 7) // 8)
 
 
-def packed(numbers: Sequence[int], width: int) -> bytes:
+def pack(numbers: Sequence[int], width: int) -> bytes:
     """Numbers of so many bytes each, the lowest first."""
     return b"".join(number.to_bytes(width, "little") for number in numbers)

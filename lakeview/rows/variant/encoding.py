@@ -206,7 +206,7 @@ def _slice(data: bytes, at: int, size: int) -> bytes:
 
 def _text(data: bytes) -> str:
     try:
-        return literals.quoted(data.decode())
+        return literals.quote(data.decode())
     except UnicodeDecodeError as error:
         raise BrokenVariantError("a text in it is not UTF-8") from error
 

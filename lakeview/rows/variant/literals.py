@@ -12,7 +12,7 @@ import msgspec
 _DAY_SECONDS = 86_400
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A string as JSON; UnicodeEncodeError for a lone surrogate."""
     return msgspec.json.encode(text).decode()
 

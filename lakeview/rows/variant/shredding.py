@@ -69,7 +69,7 @@ class ShreddedColumn(ABC, Generic[_Form]):
         children = children_of(self._array)
         metadata = children.get("metadata")
         if metadata is None or not is_binary(metadata.type) or len(children) == 1:
-            raise self._broken(f"it is {self._array.type} in a file, not a struct of metadata and values")
+            raise self._shredding_error(f"it is {self._array.type} in a file, not a struct of metadata and values")
         self._metadata = metadata.to_pylist()
         forms = self._group(children, range(len(self._array)), 0)
         valid = self._array.is_valid().to_pylist()
@@ -103,10 +103,10 @@ class ShreddedColumn(ABC, Generic[_Form]):
     def _group(self, children: dict[str, pa.Array], rows: Sequence[int], depth: int) -> list[_Form | None]:
         """A `value` and `typed_value` pair: None where both are null, so where the value is missing."""
         if depth > limits.VARIANT_DEPTH:
-            raise self._broken(f"it is shredded deeper than {limits.VARIANT_DEPTH} levels")
+            raise self._shredding_error(f"it is shredded deeper than {limits.VARIANT_DEPTH} levels")
         value, typed = children.get("value"), children.get("typed_value")
         if value is not None and not is_binary(value.type):
-            raise self._broken(f"a value in it is {value.type} in a file, binary was expected")
+            raise self._shredding_error(f"a value in it is {value.type} in a file, binary was expected")
         values: list[bytes | None] = [None] * len(rows) if value is None else value.to_pylist()
         if typed is None or typed.null_count == len(typed):
             return [None if v is None else self._whole(row, v) for v, row in zip(values, rows, strict=True)]
@@ -129,7 +129,7 @@ class ShreddedColumn(ABC, Generic[_Form]):
         shredded: list[tuple[bytes, list[_Form | None]]] = []
         for name, field in children_of(typed).items():
             if not pa.types.is_struct(field.type):
-                raise self._broken(f"its shredded field {name} is {field.type}, a struct was expected")
+                raise self._shredding_error(f"its shredded field {name} is {field.type}, a struct was expected")
             as_field = self._field(name)
             forms = self._group(children_of(field), rows, depth + 1)
             shredded.append((name.encode(), [None if form is None else as_field(form) for form in forms]))
@@ -154,7 +154,7 @@ class ShreddedColumn(ABC, Generic[_Form]):
     def _lists(self, typed: pa.ListArray, rows: Sequence[int], depth: int) -> list[_Form | None]:
         element = _plain(pc.list_flatten(typed))
         if not pa.types.is_struct(element.type):
-            raise self._broken(f"elements of it are {element.type}, a struct was expected")
+            raise self._shredding_error(f"elements of it are {element.type}, a struct was expected")
         parents = [rows[i] for i in pc.list_parent_indices(typed).to_pylist()]
         forms = self._group(children_of(element), parents, depth + 1)
         lists: list[_Form | None] = []
@@ -173,7 +173,7 @@ class ShreddedColumn(ABC, Generic[_Form]):
         try:
             return decode(value, self._names(row), self._budget)
         except BrokenVariantError as error:
-            raise self._broken(f"row {row} of a batch is no variant: {error}") from error
+            raise self._shredding_error(f"row {row} of a batch is no variant: {error}") from error
 
     def _names(self, row: int) -> Names:
         metadata = self._metadata[row]
@@ -190,9 +190,9 @@ class ShreddedColumn(ABC, Generic[_Form]):
         try:
             self._budget.spend(size)
         except BrokenVariantError as error:
-            raise self._broken(f"row {row} of a batch is too large: {error}") from error
+            raise self._shredding_error(f"row {row} of a batch is too large: {error}") from error
 
-    def _broken(self, why: str) -> CorruptTableError:
+    def _shredding_error(self, why: str) -> CorruptTableError:
         return CorruptTableError(
             f"variant column {self._column} cannot be read: {why}",
             fix="restore the file from a backup, or read the other columns",
@@ -210,11 +210,11 @@ class _Texts(ShreddedColumn[str]):
     def _primitives(self, typed: pa.Array) -> list[str | None]:
         text, values = _literal(typed)
         if text is None:
-            raise self._broken(f"a value in it is shredded as {typed.type}, which no variant is")
+            raise self._shredding_error(f"a value in it is shredded as {typed.type}, which no variant is")
         return [None if v is None else text(v) for v in values.to_pylist()]
 
     def _field(self, name: str) -> Callable[[str], str]:
-        key = f"{literals.quoted(name)}:"
+        key = f"{literals.quote(name)}:"
         return lambda text: key + text
 
     def _other_fields(self, row: int, value: bytes) -> list[tuple[bytes, str]] | None:
@@ -246,7 +246,7 @@ def _literal(typed: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
         (t.is_integer, str),
         (t.is_float32, literals.single),
         (t.is_float64, literals.double),
-        (is_text, literals.quoted),
+        (is_text, literals.quote),
         (is_binary, literals.binary),
     ]
     return next((text for test, text in simple if test(type_)), None), typed

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from lakeview.model.arrow_types import STORED_VARIANT
 from lakeview.model.errors import CorruptTableError
-from lakeview.rows.variant.builder import container, decimal, dictionary, packed, text
+from lakeview.rows.variant.builder import container, decimal, dictionary, pack, text
 from lakeview.rows.variant.encoding import Names, object_parts
 from lakeview.rows.variant.shredding import ShreddedColumn, children_of, is_binary, is_text
 
@@ -39,14 +39,14 @@ class Binaries(ShreddedColumn[bytes]):
         """Metadata and value of each row, None for a null one. CorruptTableError as `variant_text`."""
         values = self.rows(NULL)
         return [
-            None if value is None else {"metadata": self._extended(row), "value": value}
+            None if value is None else {"metadata": self._extend_dictionary(row), "value": value}
             for row, value in enumerate(values)
         ]
 
-    def _extended(self, row: int) -> bytes:
+    def _extend_dictionary(self, row: int) -> bytes:
         metadata, more = self._metadata[row], self._more.get(row)
         if metadata is None:
-            raise self._broken("a value in it has no metadata")
+            raise self._shredding_error("a value in it has no metadata")
         if not more:
             return metadata
         names = self._names(row)
@@ -82,7 +82,7 @@ class Binaries(ShreddedColumn[bytes]):
     def _primitives(self, typed: pa.Array) -> list[bytes | None]:
         encode, values = _encoder(typed)
         if encode is None:
-            raise self._broken(f"a value in it is shredded as {typed.type}, which no variant is")
+            raise self._shredding_error(f"a value in it is shredded as {typed.type}, which no variant is")
         return [None if value is None else encode(value) for value in values.to_pylist()]
 
 
@@ -90,17 +90,17 @@ def _encoder(typed: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
     """How values of a shredded column become variants, and the column as plain Python values can be taken from it."""
     t, type_ = pa.types, typed.type
     if t.is_signed_integer(type_):
-        return _fixed(_INTEGERS[type_.bit_width], type_.bit_width // 8), typed
+        return _fixed_encoder(_INTEGERS[type_.bit_width], type_.bit_width // 8), typed
     if t.is_timestamp(type_) and type_.unit in _TICKS:
         factor, kind = _TICKS[type_.unit]
-        encode = _fixed(kind if type_.tz is not None else kind + 1, 8)
+        encode = _fixed_encoder(kind if type_.tz is not None else kind + 1, 8)
         return (lambda ticks: encode(ticks * factor)), typed.view(pa.int64())
     if t.is_date32(type_):
-        return _fixed(11, 4), typed.view(pa.int32())
+        return _fixed_encoder(11, 4), typed.view(pa.int32())
     if t.is_time(type_):
-        return _fixed(17, 8), typed.cast(pa.time64("us"), safe=False).view(pa.int64())
+        return _fixed_encoder(17, 8), typed.cast(pa.time64("us"), safe=False).view(pa.int64())
     if t.is_decimal(type_) and type_.precision <= 38:
-        return (lambda value: decimal(_unscaled(value), type_.precision, type_.scale)), typed
+        return (lambda value: decimal(_unscaled_integer(value), type_.precision, type_.scale)), typed
     if t.is_fixed_size_binary(type_) and type_.byte_width == 16:
         return (lambda value: bytes([20 << 2]) + value), typed
     simple: list[tuple[Callable[[pa.DataType], bool], Callable[..., bytes]]] = [
@@ -108,16 +108,16 @@ def _encoder(typed: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
         (t.is_float32, lambda value: bytes([14 << 2]) + struct.pack("<f", value)),
         (t.is_float64, lambda value: bytes([7 << 2]) + struct.pack("<d", value)),
         (is_text, lambda value: text(value.encode())),
-        (is_binary, lambda value: bytes([15 << 2]) + packed([len(value)], 4) + value),
+        (is_binary, lambda value: bytes([15 << 2]) + pack([len(value)], 4) + value),
     ]
     return next((encode for test, encode in simple if test(type_)), None), typed
 
 
-def _fixed(kind: int, size: int) -> Callable[[int], bytes]:
+def _fixed_encoder(kind: int, size: int) -> Callable[[int], bytes]:
     return lambda number: bytes([kind << 2]) + number.to_bytes(size, "little", signed=True)
 
 
-def _unscaled(value: Decimal) -> int:
+def _unscaled_integer(value: Decimal) -> int:
     sign, digits, _ = value.as_tuple()  # Arrow gives as many digits after the point as the type has
     return int("".join(map(str, digits))) * (-1 if sign else 1)
 

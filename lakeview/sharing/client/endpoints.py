@@ -240,7 +240,7 @@ class SharingClient:
                 if response.is_success:
                     return read(response)
                 body = b"" if call.method == "HEAD" else self.http.body(response, self.http.limits.body)
-                raise self._failed(response, body, call)
+                raise self._failure(response, body, call)
 
         def twice() -> T:
             try:
@@ -252,7 +252,7 @@ class SharingClient:
 
         return self.http.with_retries(twice, url)
 
-    def _failed(self, response: httpx.Response, body: bytes, call: _Call) -> LakeviewError | RetryLaterError:
+    def _failure(self, response: httpx.Response, body: bytes, call: _Call) -> LakeviewError | RetryLaterError:
         if response.status_code == 405:
             return SharingError(f"the server knows no {call.method} of {call.what}", kind="method-not-allowed")
         return failure(response, self._mask(body.decode(errors="replace")).encode(), call.what)

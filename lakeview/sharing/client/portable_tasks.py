@@ -38,8 +38,8 @@ def portable_task(task: FileTask, urls: Mapping[str, SignedUrl], server: str | N
     """
     return replace(
         task,
-        deleted=_signed(task.deleted, task.root, urls, server),
-        selected=_signed(task.selected, task.root, urls, server),
+        deleted=_sign(task.deleted, task.root, urls, server),
+        selected=_sign(task.selected, task.root, urls, server),
         constants={},
         fallbacks={},
         match="name",
@@ -47,7 +47,7 @@ def portable_task(task: FileTask, urls: Mapping[str, SignedUrl], server: str | N
     )
 
 
-def _signed(
+def _sign(
     positions: RowPositions | None, root: str, urls: Mapping[str, SignedUrl], server: str | None
 ) -> SignedPositions | None:
     if positions is None:
@@ -95,7 +95,7 @@ class SignedPositions:
 
 
 def _files(root: str, urls: Mapping[str, SignedUrl], server: str | None) -> SignedFiles:
-    def expired() -> NoReturn:
+    def refuse_expired() -> NoReturn:
         raise AccessDeniedError(
             f"the signed URLs of {root} have expired",
             fix="start the job again, or ask the data provider for URLs that hold longer",
@@ -104,4 +104,4 @@ def _files(root: str, urls: Mapping[str, SignedUrl], server: str | None) -> Sign
         )
 
     config = settings()
-    return SignedFiles(root, config, Http(reach(config), server), system_clock, block_cache(), urls, expired)
+    return SignedFiles(root, config, Http(reach(config), server), system_clock, block_cache(), urls, refuse_expired)

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from lakeview.sharing.server.catalogue import BEARER
 from lakeview.sharing.server.hub import Hub
 from lakeview.sharing.server.limits import TOKEN_CHARACTERS
-from lakeview.sharing.server.refusals import Refusal, forbidden, unauthenticated
+from lakeview.sharing.server.refusals import Refusal, forbidden, missing_authentication
 from lakeview.sharing.server.settings import Recipient
 from lakeview.sharing.server.tokens import digest, find
 
@@ -35,7 +35,7 @@ def caller_of(hub: Hub, headers: Headers, client: str) -> Caller:
     kind, _, token = (authorization[0] if len(authorization) == 1 else "").partition(" ")
     try:
         # 256 bits are not guessed: a caller with a token of ours is not held up by what others at its address try
-        caller = _recognised(hub, kind, token.strip(), guessable=not hub.failures.spent(client))
+        caller = _identify(hub, kind, token.strip(), guessable=not hub.failures.is_spent(client))
     except Refusal:
         hub.failures.take(client)
         raise
@@ -45,22 +45,22 @@ def caller_of(hub: Hub, headers: Headers, client: str) -> Caller:
     return caller
 
 
-def _recognised(hub: Hub, kind: str, token: str, *, guessable: bool) -> Caller:
+def _identify(hub: Hub, kind: str, token: str, *, guessable: bool) -> Caller:
     """The caller of a token. `guessable`: the one written into the configuration counts too."""
     if kind.lower() != "bearer" or not token or len(token) > TOKEN_CHARACTERS:
-        raise unauthenticated(_UNKNOWN)
+        raise missing_authentication(_UNKNOWN)
     entry = find(token, hub.known_tokens())
     own = hub.settings.authorization.bearer_token
     if own is not None and guessable and hmac.compare_digest(digest(own), digest(token)):
         return Caller(BEARER, BEARER.name)
     recipient = None if entry is None else hub.catalogue.recipients.get(entry.recipient)
     if entry is None or recipient is None:
-        raise unauthenticated(_UNKNOWN)
+        raise missing_authentication(_UNKNOWN)
     match entry.state(hub.now()):
         case "revoked":
-            raise unauthenticated("the bearer token was revoked, please ask your share provider for a new one")
+            raise missing_authentication("the bearer token was revoked, please ask your share provider for a new one")
         case "expired":
-            raise unauthenticated("the bearer token has expired, please ask your share provider for a new one")
+            raise missing_authentication("the bearer token has expired, please ask your share provider for a new one")
     return Caller(recipient, entry.id)
 
 

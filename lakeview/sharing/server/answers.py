@@ -114,7 +114,7 @@ def stream(
     work = partial(hub.load if reads else hub.compute, context.caller.recipient.name)
     gzip = _takes_gzip(context.request.headers)
 
-    def done(sent_bytes: int) -> None:
+    def finish(sent_bytes: int) -> None:
         context.entry.bytes = sent_bytes
         context.finish(200)
 
@@ -122,7 +122,7 @@ def stream(
     if gzip:
         headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
     return TimelyResponse(
-        lines(start, chunks, end, work, gzip=gzip), hub.settings.limits.stall_seconds, done, headers=headers
+        lines(start, chunks, end, work, gzip=gzip), hub.settings.limits.stall_seconds, finish, headers=headers
     )
 
 

@@ -201,7 +201,7 @@ async def _load_ahead(hub: Hub) -> None:
 def _load(hub: Hub, place: Place) -> None:
     try:
         target = hub.sources.current(place)
-        shared = target.shared(target.latest)
+        shared = target.shared_version(target.latest)
         response_format = ResponseFormat.DELTA if shared.reader_features else ResponseFormat.PARQUET
         shared.rows(response_format, response_format.value)
     except (LakeviewError, Refusal) as error:

@@ -122,7 +122,7 @@ def _prepare(
         raise bad_parameter(f"the start version {start} is after the end version {end}")
     if end - start >= most:
         raise bad_parameter(f"a range of more than {most} versions; ask for it in parts")
-    first, last = target.shared(start), target.shared(end)
+    first, last = target.shared_version(start), target.shared_version(end)
     between = target.source.features_between(start, end, feed=request.feed)
     response_format = first.response_format(options, last.reader_features | between)
     change_range = ChangeRange(

@@ -35,7 +35,7 @@ _PLACES = frozenset(
 def read_document(path: Path) -> dict[str, Any]:
     """The mapping in a file, its keys as settings spell them. InvalidRequestError says what is wrong."""
     try:
-        document: Any = _renamed(load_yaml(path.read_text(encoding="utf-8")), path.parent)
+        document: Any = _rename_keys(load_yaml(path.read_text(encoding="utf-8")), path.parent)
     except FileNotFoundError as error:
         raise wrong(f"there is no configuration file {path.name}", "give the path of a YAML file") from error
     except yaml.YAMLError as error:
@@ -53,7 +53,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def without_unknown(path: Path, document: dict[str, Any], kind: type[msgspec.Struct]) -> list[str]:
     """What in a document is not known and has no effect; InvalidRequestError where it might have narrowed a share."""
-    places = list(_unknown(document, kind))
+    places = list(_unknown_keys(document, kind))
     for place in places:
         if place.startswith(_NOTHING_UNKNOWN):
             raise wrong(f"{path.name}: {place} is not known here", "correct the key, or leave it out")
@@ -65,21 +65,21 @@ def wrong(message: str, fix: str | None = None) -> InvalidRequestError:
     return InvalidRequestError(message, fix=fix or "correct the configuration", kind="bad-configuration")
 
 
-def _renamed(value: Any, folder: Path) -> Any:
+def _rename_keys(value: Any, folder: Path) -> Any:
     """The reference server's other spellings as ours, and relative places as below the configuration's folder; keys
     without a meaning here are left out."""
     if isinstance(value, list):
-        return [_renamed(v, folder) for v in value]
+        return [_rename_keys(v, folder) for v in value]
     if not isinstance(value, dict):
         return value
     return {
-        _OLD.get(k, k): v if k == _AS_GIVEN else _resolved(v, folder) if k in _PLACES else _renamed(v, folder)
+        _OLD.get(k, k): v if k == _AS_GIVEN else _resolve_place(v, folder) if k in _PLACES else _rename_keys(v, folder)
         for k, v in value.items()
         if _OLD.get(k, k) != "" and (v is not None or k in _NOT_EMPTY)
     }
 
 
-def _resolved(place: Any, folder: Path) -> Any:
+def _resolve_place(place: Any, folder: Path) -> Any:
     if not isinstance(place, str):
         return place
     place = re.sub(r"^s3[an]://", "s3://", place)
@@ -100,7 +100,7 @@ def _empty(value: Any, place: str = "") -> Iterator[str]:
                 yield from _empty(inner, at)
 
 
-def _unknown(value: Any, kind: Any, place: str = "") -> Iterator[str]:
+def _unknown_keys(value: Any, kind: Any, place: str = "") -> Iterator[str]:
     """The places of keys that no setting has."""
     fields = {f.encode_name: f.type for f in msgspec.structs.fields(kind)}
     for key, inner in value.items():
@@ -111,7 +111,7 @@ def _unknown(value: Any, kind: Any, place: str = "") -> Iterator[str]:
         for struct in _structs(fields[key]):
             for part in inner if isinstance(inner, list) else [inner]:
                 if isinstance(part, dict):
-                    yield from _unknown(part, struct, at)
+                    yield from _unknown_keys(part, struct, at)
 
 
 def _structs(annotation: Any) -> list[Any]:

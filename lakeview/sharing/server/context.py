@@ -14,7 +14,7 @@ from lakeview.sharing.server.access import Caller
 from lakeview.sharing.server.audit import Entry
 from lakeview.sharing.server.catalogue import Place
 from lakeview.sharing.server.hub import Hub
-from lakeview.sharing.server.refusals import Refusal, bad_parameter, malformed
+from lakeview.sharing.server.refusals import Refusal, bad_parameter, malformed_request
 from lakeview.sharing.server.requests import BODY_BYTES
 from lakeview.sharing.server.source import CommitRow
 
@@ -101,7 +101,7 @@ class Context:
         except TimeoutError as error:
             raise Refusal(408, ErrorCode.MALFORMED_REQUEST, "the body did not arrive in time") from error
         except ClientDisconnect as error:
-            raise malformed("the body did not arrive") from error
+            raise malformed_request("the body did not arrive") from error
         return bytes(body)
 
     # -- page and refresh tokens: where an answer goes on, bound to who asked what of which table

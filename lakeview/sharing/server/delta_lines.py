@@ -13,7 +13,7 @@ from lakeview.model.data_types import ArrayType, DataType, Field, MapType, Struc
 from lakeview.model.schema import Schema
 from lakeview.sharing.protocol.messages import CHANGE_FEED, FileFormat, MetadataLine, ProtocolLine, ResponseFormat
 from lakeview.sharing.server.lines import Row, delta_row, parquet_row, servable
-from lakeview.sharing.server.refusals import unsupported
+from lakeview.sharing.server.refusals import unsupported_form
 
 _FEED = "delta.enableChangeDataFeed"
 
@@ -113,7 +113,7 @@ def action_row(
     path = servable(path)
     if response_format is ResponseFormat.PARQUET:
         if vector is not None:
-            raise unsupported(
+            raise unsupported_form(
                 "Unsupported Delta Table Properties: files have deletion vectors that the protocol denies"
             )
         body = {"partitionValues": {k: v or "" for k, v in values.items()}, "size": action.get("size") or 0, **common}

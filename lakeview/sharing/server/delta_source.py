@@ -14,7 +14,7 @@ from lakeview.sharing.protocol.messages import ResponseFormat
 from lakeview.sharing.server.delta_changes import ChangeLines
 from lakeview.sharing.server.delta_lines import add_row, heads
 from lakeview.sharing.server.lines import Row, stats_texts
-from lakeview.sharing.server.refusals import bad_parameter, unsupported
+from lakeview.sharing.server.refusals import bad_parameter, unsupported_form
 from lakeview.sharing.server.shared_version import FileIndex, SharedVersion
 from lakeview.sharing.server.source import ChangeBatch, ChangeRange, Source
 
@@ -70,7 +70,7 @@ class DeltaSource(Source):
         snapshot = self._table.snapshot(version)
         check_type_changes(snapshot.schema)
         if snapshot.data_format.lower() != "parquet":
-            raise unsupported(f"Unsupported Delta Table Properties: data files of format {snapshot.data_format}")
+            raise unsupported_form(f"Unsupported Delta Table Properties: data files of format {snapshot.data_format}")
         features = state.protocol.reader_features or ()
         vectors = "deletionVectors" in features and state.adds([])["deletion_vector"].is_not_null().any()
 

@@ -67,13 +67,13 @@ async def file(context: Context, place: Place, path: str) -> Response:
             return Response(status_code=status, headers=headers)
         open_file = stack.pop_all()
 
-    def done(sent_bytes: int) -> None:
+    def finish(sent_bytes: int) -> None:
         open_file.close()
         context.entry.bytes = sent_bytes
         context.finish(status)
 
     blocks = _blocks(hub, handle, start, length)
-    return TimelyResponse(blocks, hub.settings.limits.stall_seconds, done, status_code=status, headers=headers)
+    return TimelyResponse(blocks, hub.settings.limits.stall_seconds, finish, status_code=status, headers=headers)
 
 
 def _open(hub: Hub, place: Place, path: str) -> tuple[IO[bytes], int]:

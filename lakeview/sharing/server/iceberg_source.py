@@ -23,7 +23,7 @@ from lakeview.model.type_tree import nodes
 from lakeview.sharing.protocol.messages import FileFormat, MetadataLine, ProtocolLine, ResponseFormat
 from lakeview.sharing.server.delta_lines import public_schema
 from lakeview.sharing.server.lines import Row, parquet_row, servable, stats_texts
-from lakeview.sharing.server.refusals import bad_parameter, not_recorded, unsupported
+from lakeview.sharing.server.refusals import bad_parameter, not_recorded, unsupported_form
 from lakeview.sharing.server.shared_version import FileIndex, SharedVersion
 from lakeview.sharing.server.source import ChangeBatch, ChangeRange, Source
 
@@ -71,19 +71,19 @@ class IcebergSource(Source):
         """Refused: the protocol's changes are those of a Delta log."""
         if change_range.feed:
             raise not_recorded(change_range.start, change_range.end, change_range.start)
-        raise unsupported("startingVersion is not supported for this table: it has no Delta log")
+        raise unsupported_form("startingVersion is not supported for this table: it has no Delta log")
 
     def at(self, version: int) -> SharedVersion:
         """One version. 400 names what plain Parquet cannot tell."""
         snapshot = self._table.snapshot(version)
         if snapshot.delete_files.height:
             deletes = count_text(snapshot.delete_files.height, "delete file")
-            raise unsupported(f"the table has {deletes}, which Delta Sharing cannot describe")
+            raise unsupported_form(f"the table has {deletes}, which Delta Sharing cannot describe")
         _require_words(snapshot.schema)
         self._require_names(snapshot.schema)
         files = self._table.files(version, ["path", "size", "records", "deleted_records", "format"]).reverse()
         if other := sorted({f.lower() for f in files["format"]} - {"parquet"}):
-            raise unsupported(f"the table has {', '.join(other)} files, which Delta Sharing cannot describe")
+            raise unsupported_form(f"the table has {', '.join(other)} files, which Delta Sharing cannot describe")
 
         def statistics(columns: list[str]) -> pl.DataFrame:
             return self._table.statistics(version, columns).reverse()
@@ -126,7 +126,7 @@ class IcebergSource(Source):
         mapping = metadata.properties.get(NAME_MAPPING)
         transforms = {f.transform.name for spec in metadata.specs.values() for f in spec.fields}
         if mapping is not None and ("identity" in transforms or not _maps_own_names(mapping, schema)):
-            raise unsupported(
+            raise unsupported_form(
                 "the table has a name mapping, by which its files may be read, and Delta Sharing has none"
             )
         names: dict[int, tuple[str, ...]] = {}
@@ -137,7 +137,9 @@ class IcebergSource(Source):
                 if number is None:
                     continue
                 if names.setdefault(number, node.path) != node.path or numbers.setdefault(node.path, number) != number:
-                    raise unsupported(f"column {node.name} had another name once, which Delta Sharing cannot describe")
+                    raise unsupported_form(
+                        f"column {node.name} had another name once, which Delta Sharing cannot describe"
+                    )
 
 
 class _MappedField(msgspec.Struct, rename="kebab"):
@@ -173,6 +175,8 @@ def _require_words(fields: Iterable[Field]) -> None:
     for node in nodes(fields):
         if isinstance(node.type, PrimitiveType) and node.type.name not in _WORDS:
             column = node.name
-            raise unsupported(f"column {column} has the type {node.type.name}, for which this protocol has no word")
+            raise unsupported_form(
+                f"column {column} has the type {node.type.name}, for which this protocol has no word"
+            )
         if node.field is not None and node.field.metadata.get("initial-default") is not None:
-            raise unsupported(f"column {node.name} has an initial default, which Delta Sharing cannot describe")
+            raise unsupported_form(f"column {node.name} has an initial default, which Delta Sharing cannot describe")

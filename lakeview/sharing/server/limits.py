@@ -65,7 +65,7 @@ class RateLimit:
             429, ErrorCode.RESOURCE_EXHAUSTED, f"too many requests, try again in {wait} s", {"Retry-After": str(wait)}
         )
 
-    def spent(self, caller: str) -> bool:
+    def is_spent(self, caller: str) -> bool:
         """Whether the next request would be refused; counts nothing."""
         with self._lock:
             return self._now(caller) < 1

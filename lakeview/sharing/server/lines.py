@@ -23,7 +23,7 @@ from lakeview.delta.sharing import LOG_FOLDER
 from lakeview.model.addresses import is_absolute
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.sharing.protocol.messages import ResponseFormat
-from lakeview.sharing.server.refusals import unsupported
+from lakeview.sharing.server.refusals import unsupported_form
 
 ROWS = pl.Schema(
     {"path": pl.String(), "vector": pl.String(), "head": pl.String(), "middle": pl.String(), "tail": pl.String()}
@@ -56,7 +56,7 @@ def servable(path: str) -> str:
     """A canonical path that lies in the table. 400 for one outside: what clones refer to is not theirs to give."""
     parts = path.split("/")
     if is_absolute(path) or ".." in parts or parts[0] == LOG_FOLDER or "\\" in path or "\0" in path:
-        raise unsupported("Unsupported Delta Table Properties: the table refers to files that are not its data")
+        raise unsupported_form("Unsupported Delta Table Properties: the table refers to files that are not its data")
     return path
 
 

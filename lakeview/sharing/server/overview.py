@@ -55,7 +55,7 @@ class ShareConfiguration:
         """Where clients reach the server."""
         return endpoint_of(self.settings)
 
-    def shared(self) -> pl.DataFrame:
+    def shared_tables(self) -> pl.DataFrame:
         """SHARED, in the configuration's order."""
         catalogue = Catalogue(self.settings)
         granted = {name: {s.name for s in catalogue.shares(r)} for name, r in catalogue.recipients.items()}

@@ -53,7 +53,7 @@ async def metadata(context: Context) -> Response:
     if number is not None and at is not None:
         raise bad_parameter("Please only provide one of: version, timestamp")
     options = answer_options(context.request.headers)
-    shared = await run_on_table(context, place, lambda target: target.shared(target.version(number, at)))
+    shared = await run_on_table(context, place, lambda target: target.shared_version(target.version(number, at)))
     response_format = shared.response_format(options)
     body = head(shared, response_format, with_version=number is not None or at is not None)
     context.entry.version = shared.version
@@ -152,5 +152,5 @@ def _select_files(
     if request.json_predicate_hints and settings.evaluate_json_predicate_hints:
         conditions.append(json_condition(request.json_predicate_hints, shared.schema, parsing))
     if conditions or request.limit_hint is not None:
-        rows = rows.filter(shared.index.limited(shared.index.keep(*conditions), request.limit_hint))
+        rows = rows.filter(shared.index.limit_files(shared.index.keep(*conditions), request.limit_hint))
     return response_format, rows

@@ -68,12 +68,12 @@ def _iso_text(timestamp: datetime) -> str:
     return f"{timestamp:%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
-def malformed(message: str) -> Refusal:
+def malformed_request(message: str) -> Refusal:
     """400: no request of this protocol."""
     return Refusal(400, ErrorCode.MALFORMED_REQUEST, message)
 
 
-def unsupported(message: str) -> Refusal:
+def unsupported_form(message: str) -> Refusal:
     """400: the table cannot be given in this way."""
     return Refusal(400, _UNSUPPORTED, message)
 
@@ -87,7 +87,7 @@ def not_there(kind: str, name: str) -> Refusal:
     )
 
 
-def unauthenticated(message: str) -> Refusal:
+def missing_authentication(message: str) -> Refusal:
     """401."""
     return Refusal(401, ErrorCode.UNAUTHENTICATED, message, {"WWW-Authenticate": "Bearer"})
 

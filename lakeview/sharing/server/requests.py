@@ -17,7 +17,7 @@ from lakeview.sharing.protocol.messages import (
     ResponseFormat,
 )
 from lakeview.sharing.server import limits
-from lakeview.sharing.server.refusals import Refusal, bad_parameter, malformed, unsupported
+from lakeview.sharing.server.refusals import Refusal, bad_parameter, malformed_request, unsupported_form
 
 BODY_BYTES = 2 << 20
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -68,11 +68,11 @@ class AnswerOptions:
             return choices[0] if len(choices) == 1 else ResponseFormat.PARQUET
         names = ", ".join(sorted(features))
         if ResponseFormat.DELTA not in choices:
-            raise unsupported(
+            raise unsupported_form(
                 f"Unsupported Delta Table Properties: the table uses {names}, which needs responseformat=delta"
             )
         if missing := sorted(features - self.capabilities.reader_features):
-            raise unsupported(
+            raise unsupported_form(
                 f"Unsupported Delta Table Properties: the table uses {names}, and the client does not read "
                 f"{', '.join(missing)}"
             )
@@ -164,9 +164,9 @@ def query_request(body: bytes) -> QueryRequest:
     try:
         document = _FIELDS.decode(body)
     except msgspec.ValidationError as error:
-        raise malformed("the body is no JSON object") from error
+        raise malformed_request("the body is no JSON object") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise malformed("the body is no JSON") from error
+        raise malformed_request("the body is no JSON") from error
     # only what is known is looked at: a body may hold hundreds of thousands of other keys
     texts = {name: document[key] for name, keys in _SPELLINGS for key in keys if key in document}
     try:
@@ -180,7 +180,7 @@ def query_request(body: bytes) -> QueryRequest:
 
 def _wrong_type(error: str) -> Refusal:
     place = error.rpartition("`$.")[2].rstrip("`") if "`$." in error else "the body"
-    return malformed(f"wrong type or Not a numeric value: {place[:100]}")
+    return malformed_request(f"wrong type or Not a numeric value: {place[:100]}")
 
 
 def _check(request: QueryRequest) -> None:

@@ -16,7 +16,7 @@ from lakeview.predicates.tree import Node, Path
 from lakeview.sharing.protocol.messages import ResponseFormat
 from lakeview.sharing.server.hints import PRUNING_CPU, PRUNING_WALL, Budget
 from lakeview.sharing.server.lines import PackedRows, Row
-from lakeview.sharing.server.refusals import unsupported
+from lakeview.sharing.server.refusals import unsupported_form
 from lakeview.sharing.server.requests import AnswerOptions
 
 StatisticsOf = Callable[[list[str]], pl.DataFrame]
@@ -79,7 +79,7 @@ class FileIndex:
             return None
         return Bounds.of_statistics(statistics[name], self.facts["records"])
 
-    def limited(self, mask: pl.Series, limit: int | None) -> pl.Series:
+    def limit_files(self, mask: pl.Series, limit: int | None) -> pl.Series:
         """Of the files of a mask, from the first on, those that hold so many rows; files of unknown count hold none."""
         if limit is None:
             return mask
@@ -117,7 +117,7 @@ class SharedVersion:
         none."""
         response_format = options.response_format(self.reader_features | more)
         if response_format not in self.heads:
-            raise unsupported(f"this table is given in responseformat={next(iter(self.heads))} only")
+            raise unsupported_form(f"this table is given in responseformat={next(iter(self.heads))} only")
         return response_format
 
     def rows(self, response_format: ResponseFormat, scheme: str) -> PackedRows:

@@ -55,7 +55,7 @@ class Keys(msgspec.Struct, frozen=True):
         """Fresh keys."""
         return Keys([Key.new()], [Key.new()])
 
-    def rotated(self) -> Keys:
+    def rotate(self) -> Keys:
         """New keys; the present ones are still accepted, those before them no more."""
         return Keys([Key.new(), *self.files[:1]], [Key.new(), *self.tokens[:1]])
 

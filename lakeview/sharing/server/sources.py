@@ -17,7 +17,7 @@ from lakeview.sharing.server.catalogue import Place
 from lakeview.sharing.server.delta_source import DeltaSource
 from lakeview.sharing.server.iceberg_source import IcebergSource
 from lakeview.sharing.server.refresh import ANOTHER_TABLE
-from lakeview.sharing.server.refusals import unsupported
+from lakeview.sharing.server.refusals import unsupported_form
 from lakeview.sharing.server.settings import Settings, TableEntry
 from lakeview.sharing.server.shared_version import SharedVersion
 from lakeview.sharing.server.shared_views import ViewSource
@@ -58,7 +58,7 @@ class RequestedTable:
         self.source.require_shared(version, self.place.table.start_version, self.latest)
         return version
 
-    def shared(self, version: int) -> SharedVersion:
+    def shared_version(self, version: int) -> SharedVersion:
         """One version, loaded or from the cache."""
         return self.sources.version(self.source, version)
 
@@ -66,7 +66,7 @@ class RequestedTable:
         """One version whose data files all exist. 400 if some are gone."""
         if version != self.latest:
             self.source.require_files(version)
-        return self.shared(version)
+        return self.shared_version(version)
 
 
 class Sources:
@@ -132,7 +132,7 @@ class Sources:
                 return DeltaSource(table, tell_sizes=self._settings.tell_sizes)
             case IcebergTable():
                 return IcebergSource(table)
-        raise unsupported(f"tables of format {table.format} cannot be shared")
+        raise unsupported_form(f"tables of format {table.format} cannot be shared")
 
     def version(self, source: Source, version: int) -> SharedVersion:
         """One version of an open table, loaded or from the cache; blocks."""

@@ -93,7 +93,7 @@ class TokenFile:
             self._stamp, self._tokens, self._fault = None, (), None
             return ()
         except OSError as error:
-            raise self._broken(str(error)) from error
+            raise self._file_error(str(error)) from error
         stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if stamp != self._stamp:
             self._stamp, self._fault = stamp, None
@@ -102,10 +102,10 @@ class TokenFile:
             except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
                 self._fault = str(error)
         if self._fault is not None:
-            raise self._broken(self._fault)
+            raise self._file_error(self._fault)
         return self._tokens
 
-    def _broken(self, why: str) -> InvalidRequestError:
+    def _file_error(self, why: str) -> InvalidRequestError:
         return InvalidRequestError(
             f"{self._path.name} is no file of tokens: {why}",
             fix="restore it from a backup, or remove it and give every recipient a new token",

@@ -14,7 +14,7 @@ from pyspark.sql import Row, SparkSession
 
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import InvalidRequestError, NotATableError
-from lakeview.model.schema import Schema, quoted
+from lakeview.model.schema import Schema, quote_name
 from lakeview.spark.types import ddl, to_spark
 
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`.\s]+))\s*(\.|$)")
@@ -91,7 +91,7 @@ def required_location(spark: SparkSession, name: str) -> str:
 def default_location(spark: SparkSession, name: str) -> str:
     """Where Spark would put a table of that name: in the folder of its database."""
     *namespace, last = name_parts(name)
-    database = ".".join(map(quoted, namespace)) or quoted(spark.catalog.currentDatabase())
+    database = ".".join(map(quote_name, namespace)) or quote_name(spark.catalog.currentDatabase())
     facts = {row.info_name: row.info_value for row in spark.sql(f"DESCRIBE DATABASE {database}").collect()}
     return f"{facts['Location'].removeprefix('file:')}/{last.lower()}"
 
@@ -112,14 +112,14 @@ def check_name(name: str) -> None:
 
 def register_table(spark: SparkSession, name: str, table: DeltaTable) -> None:
     """Let Spark's catalog know a table by its name, and where it is; nothing changes for a name that it has."""
-    full_name = ".".join(map(quoted, name_parts(name)))
+    full_name = ".".join(map(quote_name, name_parts(name)))
     address = table.address.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
     columns = _columns(table.snapshot().schema)
     spark.sql(f"CREATE TABLE IF NOT EXISTS {full_name} ({columns}) USING lakeview LOCATION '{address}'")
 
 
 def _columns(schema: Schema) -> str:
-    return ", ".join(f"{quoted(f.name)} {ddl(f.dataType)}" for f in to_spark(schema))
+    return ", ".join(f"{quote_name(f.name)} {ddl(f.dataType)}" for f in to_spark(schema))
 
 
 def _no_entry(name: str, what: str, fix: str) -> InvalidRequestError:
@@ -132,7 +132,7 @@ def _tables(spark: SparkSession, name: str, namespace: list[str], last: str) -> 
     """What the catalog shows of a name: a temporary view first, as Spark itself would take it."""
     if not _PLAIN.fullmatch(last):
         return []
-    place = f"IN {'.'.join(map(quoted, namespace))} " if namespace else ""
+    place = f"IN {'.'.join(map(quote_name, namespace))} " if namespace else ""
     try:
         rows = spark.sql(f"SHOW TABLE EXTENDED {place}LIKE '{last}'").collect()
     except AnalysisException as error:

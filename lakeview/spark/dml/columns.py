@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from pyspark.sql import Column
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import quoted
+from lakeview.model.schema import quote_name
 
 Condition: TypeAlias = str | Column
 """SQL text, or what Spark's functions make of columns, literals and operators (`expr`, `col`, `lit`)."""
@@ -48,7 +48,7 @@ def _text(node: Any) -> str | None:
         case "SqlExpression":
             return f"({node.expression()})"
         case "UnresolvedAttribute" if node.planId().isEmpty():  # of a DataFrame, it would be one of the table
-            return ".".join(map(quoted, _items(node.nameParts())))
+            return ".".join(map(quote_name, _items(node.nameParts())))
         case "Literal":
             return _literal(node.value())
         case "Alias":

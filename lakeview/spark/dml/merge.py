@@ -24,7 +24,7 @@ from lakeview.delta.write.transaction import Transaction
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import quoted
+from lakeview.model.schema import quote_name
 from lakeview.spark.arrow_functions import in_utc, map_batches, positions
 from lakeview.spark.dml.changes import by_partition, parts
 from lakeview.spark.dml.jobs import (
@@ -136,7 +136,7 @@ class _Merging:
             type_ = self._txn.schema[column].type
             if not isinstance(type_, PrimitiveType) or type_.name not in _RANGED or types.get(other) != type_:
                 continue
-            low, high = self._source.frame().agg(f.min(quoted(other)), f.max(quoted(other))).collect()[0]
+            low, high = self._source.frame().agg(f.min(quote_name(other)), f.max(quote_name(other))).collect()[0]
             if low is None:
                 return pl.lit(value=False)
             inside = pl.col(column).is_between(pl.lit(low), pl.lit(high))
@@ -198,7 +198,7 @@ class _Merging:
         )
         others = [f"{OWN}source{i}" for i in range(len(columns))]
         source = self._source.with_keys(self._keys, self._txn.schema, others)
-        equal = [keys[quoted(name)] == source[quoted(other)] for name, other in zip(names, others, strict=True)]
+        equal = [keys[quote_name(name)] == source[quote_name(other)] for name, other in zip(names, others, strict=True)]
         # Spark takes the keys, of any number of files, for as small as the list of the files, and would broadcast them
         if self._source.size()[1] <= BROADCAST_BYTES:
             source = f.broadcast(source)

@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
 from lakeview.delta.write.partition_conditions import selected
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.schema import Schema, quoted
+from lakeview.model.schema import Schema, quote_name
 from lakeview.predicates import predicate
 from lakeview.spark.arrow_functions import map_batches
 from lakeview.spark.pipelines.config import REMOVING, Action, Expectation
@@ -144,7 +144,7 @@ def count(rows: DataFrame, rules: Sequence[Expectation]) -> Counts:
 def latest_of_keys(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:
     """One row a key: the one with the largest values of `order_by`; and all rows with a null in the key, which a merge
     inserts each."""
-    order = [f.col(quoted(name)).desc_nulls_last() for name in order_by]
+    order = [f.col(quote_name(name)).desc_nulls_last() for name in order_by]
     window = Window.partitionBy(*map(_column, keys)).orderBy(*order, _text(rows).desc())
     alone = reduce(Column.__or__, [_column(key).isNull() for key in keys])
     return rows.withColumn(_RANK, f.row_number().over(window)).where(alone | (_column(_RANK) == 1)).drop(_RANK)
@@ -181,4 +181,4 @@ def _text(rows: DataFrame, options: dict[str, str] | None = None) -> Column:
 
 
 def _column(name: str) -> Column:
-    return f.col(quoted(name))
+    return f.col(quote_name(name))

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, condition_of
 from lakeview.model.errors import InvalidRequestError
-from lakeview.predicates.qualifiers import qualified
+from lakeview.predicates.qualifiers import qualify
 from lakeview.spark.dml.merge import empty_source
 from lakeview.spark.pipelines.config import Dataset
 
@@ -20,7 +20,7 @@ def merge_plan(dataset: Dataset, rows: DataFrame) -> Merge:
     current = _not_older(dataset.order_by) if dataset.order_by else None
     if dataset.delete_when is None:
         return plan.when_matched_update(where=current).when_not_matched_insert()
-    deletes = qualified(dataset.delete_when, SOURCE)
+    deletes = qualify(dataset.delete_when, SOURCE)
     plan.when_matched_delete(where=deletes if current is None else f"({deletes}) AND {current}")
     plan.when_matched_update(where=current)
     return plan.when_not_matched_insert(where=f"({deletes}) IS NOT TRUE")

@@ -14,7 +14,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.addresses import relative_to
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import ConstraintViolationError
-from lakeview.model.schema import Schema, quoted
+from lakeview.model.schema import Schema, quote_name
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import merge
@@ -221,7 +221,7 @@ class Publisher:
         there = table_at(address, self.access)
         if transaction_version(there, app[0]) < app[1]:
             names = f.array(*[f.lit(rule.name) for rule in rules])
-            failed = f.transform(f.col(quoted(expectations.FAILED)), lambda number: f.element_at(names, number + 1))
+            failed = f.transform(f.col(quote_name(expectations.FAILED)), lambda number: f.element_at(names, number + 1))
             rows = divided.where(expectations.removed(rules, {Action.QUARANTINE}))
             rows = rows.withColumn(_free(divided, "_expectations"), failed).withColumn(
                 _free(divided, "_run_id"), f.lit(self.run_id)

@@ -14,7 +14,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.change_columns import CHANGE_TYPE
 from lakeview.model.errors import InvalidRequestError, NotATableError, VersionNotFoundError
 from lakeview.model.pipelines import FOLDER
-from lakeview.model.schema import quoted
+from lakeview.model.schema import quote_name
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.pipelines.checks import no_such_sink
 from lakeview.spark.pipelines.config import Dataset, Mode
@@ -235,12 +235,12 @@ def added_rows(difference: DataFrame, names: Sequence[str], *, only_grew: bool) 
     """The rows of a difference that were inserted, once for each time that they were not deleted as well: rows that a
     rearrangement of files copied are on both sides. `names`: of their columns; `only_grew`: that none was deleted."""
     # by position: a column that is called as one of CHANGES is suffixed there
-    columns = [f.col(quoted(name)).alias(column) for name, column in zip(difference.columns, names, strict=False)]
+    columns = [f.col(quote_name(name)).alias(column) for name, column in zip(difference.columns, names, strict=False)]
     is_insert = f.col(CHANGE_TYPE) == "insert"
     if only_grew:
         return difference.where(is_insert).select(*columns)
     counts = difference.select(*columns, f.when(is_insert, 1).otherwise(-1).alias(_COUNT))
     # as exceptAll, which takes no maps
-    rows = counts.groupBy(*[f.col(quoted(name)) for name in names]).agg(f.sum(_COUNT).cast("int").alias(_COUNT))
+    rows = counts.groupBy(*[f.col(quote_name(name)) for name in names]).agg(f.sum(_COUNT).cast("int").alias(_COUNT))
     times = f.array_repeat(f.lit(0), f.col(_COUNT))
     return rows.where(f.col(_COUNT) > 0).withColumn(_COUNT, f.explode(times)).drop(_COUNT)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.clock import Clock
-from lakeview.model.schema import quoted
+from lakeview.model.schema import quote_name
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import merge
 from lakeview.spark.option_values import as_spark_options
@@ -63,7 +63,7 @@ class Tombstones:
         rule = Expectation("deletes", Action.DROP, condition=self.dataset.delete_when)
         deletes = expectations.mark_failures(rows, [rule], None).where(~expectations.removed([rule]))
         names = dict.fromkeys((*self.dataset.keys, *self.dataset.order_by))
-        deletes = deletes.dropna(subset=[quoted(key) for key in self.dataset.keys])
+        deletes = deletes.dropna(subset=[quote_name(key) for key in self.dataset.keys])
         published = f.lit(self.clock()).cast("timestamp").alias(self._time)
         deletes = deletes.select(*[_column(name) for name in names], published)
         if not deletes.isEmpty():
@@ -78,7 +78,7 @@ class Tombstones:
         if period is None or table is None or self._time not in table.snapshot().schema:
             return False
         before = (self.clock() - period).isoformat()
-        changes.delete(self.spark, table, f"{quoted(self._time)} < TIMESTAMP '{before}'", self.user)
+        changes.delete(self.spark, table, f"{quote_name(self._time)} < TIMESTAMP '{before}'", self.user)
         return True
 
     def optimize(self) -> None:
@@ -111,4 +111,4 @@ class Tombstones:
 
 
 def _column(name: str) -> Column:
-    return f.col(quoted(name))
+    return f.col(quote_name(name))

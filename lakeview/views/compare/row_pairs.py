@@ -22,7 +22,7 @@ _COLUMNS_TRIED = 8
 _OWN = ("_place", "_nth")
 
 
-def repeated(rows: pl.DataFrame) -> pl.DataFrame:
+def repeat_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """RowDifference.rows, each as often as one version has it more than the other; where these are more than MOST_ROWS,
     as often as there is room for all."""
     times = rows[NET].abs()
@@ -64,7 +64,7 @@ def row_pairs_and_cells(rows: pl.DataFrame, key: Sequence[str]) -> tuple[pl.Data
     hold an arrow of its own."""
     columns, rows = rows.columns, _by_place(rows)
     key = [str(columns.index(name)) for name in key]
-    gains, losses = (_numbered(side, key) for side in _sides(rows))
+    gains, losses = (_number_rows(side, key) for side in _sides(rows))
     on = [*key, _OWN[1]]
     names = [n for n in rows.columns if n != NET]
     if key:
@@ -116,7 +116,7 @@ def _pairs(gains: pl.DataFrame, losses: pl.DataFrame, key: Sequence[str]) -> int
     return sides[0].join(sides[1], on=list(key), how="semi", nulls_equal=True).height
 
 
-def _numbered(side: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+def _number_rows(side: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """The rows with their place, and the how many-th they are of their key."""
     nth = pl.int_range(pl.len()).over(key) if key else pl.int_range(pl.len())
     return side.with_row_index(_OWN[0]).with_columns(nth.alias(_OWN[1]))

@@ -133,21 +133,21 @@ class RowDifferenceSum:
         losses, gains = sums.filter(pl.col(NET) < 0), sums.filter(pl.col(NET) > 0)
         key = _naming_column(losses, gains, self._columns, self._limit)
         ranked = pl.concat(
-            [self._ranked(losses), self._ranked(gains)] if key is None else self._ranked_pairs(losses, gains, key)
+            [self._rank(losses), self._rank(gains)] if key is None else self._ranked_pairs(losses, gains, key)
         )
         rows = ranked.sort("turn", maintain_order=True).head(self._limit).select(NET, *self._columns)
         rows.columns = [NET, *names_apart(self._names, [NET])]
         return rows
 
-    def _ranked(self, side: pl.DataFrame) -> pl.DataFrame:
+    def _rank(self, side: pl.DataFrame) -> pl.DataFrame:
         return side.bottom_k(self._limit, by="at").sort("at").with_row_index("turn")
 
     def _ranked_pairs(self, losses: pl.DataFrame, gains: pl.DataFrame, key: str) -> list[pl.DataFrame]:
         """Rows of one key on both sides, in the same turn; then those that are on one side alone."""
-        old = self._ranked(losses.join(gains, on=key, how="semi", nulls_equal=True))
+        old = self._rank(losses.join(gains, on=key, how="semi", nulls_equal=True))
         new = gains.join(old.select("turn", key), on=key, nulls_equal=True).select(old.columns)
         alone = (
-            self._ranked(side.join(other, on=key, how="anti", nulls_equal=True))
+            self._rank(side.join(other, on=key, how="anti", nulls_equal=True))
             for side, other in ((losses, gains), (gains, losses))
         )
         return [old, new, *alone]

@@ -11,7 +11,7 @@ from lakeview.views.compare.versions import (
     ALL_FILES,
     FileDifference,
     bounds_text,
-    changed,
+    count_changes,
     file_difference,
     settings_difference,
 )
@@ -38,7 +38,7 @@ def sentence(
     difference = file_difference(before, after, partitions)
     between = None if timeline is None else commits_between(timeline, before.version, after.version)
     parts = [_rows(difference, between), *_columns(before, after), *_file_words(difference)]
-    if settings := changed(settings_difference(before, after)):
+    if settings := count_changes(settings_difference(before, after)):
         parts.append(f"{count_text(settings, 'setting')} changed")
     table = after.name or after.location.rstrip("/").rpartition("/")[2]
     sides = [f"{format_version(s.version)} ({format_date(s.timestamp)})" for s in (before, after)]
@@ -128,12 +128,12 @@ def difference_tiles(before: Snapshot, after: Snapshot, partitions: pl.DataFrame
         (
             "Live bytes",
             format_bytes(after.size_bytes),
-            _changed(grown, format_bytes(before.size_bytes), bytes_=True),
+            _change_text(grown, format_bytes(before.size_bytes), bytes_=True),
         ),
         (
             "Files",
             format_count(after.num_files),
-            _changed(after.num_files - before.num_files, format_count(before.num_files)),
+            _change_text(after.num_files - before.num_files, format_count(before.num_files)),
         ),
         ("Columns", str(len(after.schema)), columns or (f"{len(schema)} changed" if schema else None)),
     ]
@@ -147,11 +147,11 @@ def difference_tiles(before: Snapshot, after: Snapshot, partitions: pl.DataFrame
 
 def _rows_changed(difference: FileDifference, before: str) -> str | None:
     if difference.rows_between is None:
-        return _changed(difference.rows, before)
+        return _change_text(difference.rows, before)
     return f"{bounds_text(difference.rows_between).removesuffix(' rows')} from {before}"
 
 
-def _changed(difference: int | None, before: str, *, bytes_: bool = False) -> str | None:
+def _change_text(difference: int | None, before: str, *, bytes_: bool = False) -> str | None:
     if difference is None:
         return f"from {before}"
     return f"{format_change(difference, bytes_=bytes_)} from {before}" if difference else None

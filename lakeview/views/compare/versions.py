@@ -139,7 +139,7 @@ def _settings(snapshot: Snapshot) -> Mapping[str, str]:
     return settings | snapshot.properties
 
 
-def changed(settings: pl.DataFrame) -> int:
+def count_changes(settings: pl.DataFrame) -> int:
     """How many rows of SETTINGS_DIFF differ."""
     return settings.filter(pl.col("change") != "same").height
 
@@ -160,14 +160,14 @@ def row_change_bounds(before: Snapshot, after: Snapshot) -> tuple[int, int] | No
     if most_before is None or most_after is None:
         return None
     least, most = (least_after or 0) - most_before, most_after - (least_before or 0)
-    if grown := _grown(before, after):
+    if grown := _growth_bounds(before, after):
         return max(least, grown[0]), min(most, grown[1])
-    if shrunk := _grown(after, before):
+    if shrunk := _growth_bounds(after, before):
         return max(least, -shrunk[1]), min(most, -shrunk[0])
     return least, most
 
 
-def _grown(before: Snapshot, after: Snapshot) -> tuple[int, int] | None:
+def _growth_bounds(before: Snapshot, after: Snapshot) -> tuple[int, int] | None:
     """The bounds where the later version has all files of the earlier one: what other files delete counts alone."""
     old, new = (s.files.select(*_FILE, "records", "deleted_records") for s in (before, after))
     deletes = after.delete_files.join(before.delete_files, on=_FILE, how="anti", nulls_equal=True)
@@ -186,8 +186,8 @@ def _without(files: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 
 def bounds_text(bounds: tuple[int, int]) -> str:
     """`+25,320 to +27,268 rows`."""
-    return f"{' to '.join(map(_signed, bounds))} rows"
+    return f"{' to '.join(map(_signed_text, bounds))} rows"
 
 
-def _signed(number: int) -> str:
+def _signed_text(number: int) -> str:
     return f"{MINUS}{-number:,}" if number < 0 else f"{number:+,}" if number else "0"

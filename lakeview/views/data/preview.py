@@ -34,7 +34,7 @@ def where_text(conditions: Sequence[Condition]) -> str | None:
 
 
 def _condition(condition: Condition) -> str:
-    column, operator, value = _quoted(condition.column), condition.operator, condition.value
+    column, operator, value = _quote(condition.column), condition.operator, condition.value
     match operator:
         case "is null" | "is not null":
             return f"{column} {operator.upper()}"
@@ -53,7 +53,7 @@ def _condition(condition: Condition) -> str:
     )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """A leaf column's name (`a.b`, parts with dots back-quoted) in SQL."""
     parts = _PART.findall(name)
     return polars_name([part[1:-1].replace("``", "`") if part.startswith("`") else part for part in parts] or [""])

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from lakeview.model.schema import quoted
+from lakeview.model.schema import quote_name
 from lakeview.views.data.aggregates import Aggregates, Facts, Frequencies, PolarsAggregates, has_bins
 from lakeview.views.data.preview import Condition, where_text
 from lakeview.views.units import count_text
@@ -129,7 +129,7 @@ def column_distribution(facts: Facts, frequencies: Frequencies | None) -> pl.Dat
     if facts.nans:
         rows.append(("nan", "NaN", facts.nans, None))
     if facts.nulls:
-        rows.append(("null", "null", facts.nulls, _condition(facts.name, Condition(quoted(facts.name), "is null"))))
+        rows.append(("null", "null", facts.nulls, _condition(facts.name, Condition(quote_name(facts.name), "is null"))))
     return pl.DataFrame(
         [(facts.name, kind, label, count, count / facts.rows, condition) for kind, label, count, condition in rows],
         schema=DISTRIBUTIONS,
@@ -138,7 +138,7 @@ def column_distribution(facts: Facts, frequencies: Frequencies | None) -> pl.Dat
 
 
 def _bins(facts: Facts, counts: Sequence[int]) -> list[tuple[str, str, int, str | None]]:
-    column, edges, rows = quoted(facts.name), facts.edges, []
+    column, edges, rows = quote_name(facts.name), facts.edges, []
     for edge, following, count in zip(edges, [*edges[1:], None], counts, strict=True):
         # the last bin ends with the largest value: NaN is above every number
         end = Condition(column, "<=", facts.high) if following is None else Condition(column, "<", following)
@@ -171,4 +171,4 @@ def _equal(name: str, value: Any) -> str | None:
         return None
     if isinstance(value, timedelta):
         return None
-    return _condition(name, Condition(quoted(name), "=", value))
+    return _condition(name, Condition(quote_name(name), "=", value))

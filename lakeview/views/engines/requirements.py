@@ -48,7 +48,7 @@ class Origin:
 def needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None) -> pl.DataFrame:
     """NEEDS of a snapshot. Reads no statistics; of a format with delete files, their manifests."""
     words = all_words().get(snapshot.format)
-    features = {} if words is None else _required(snapshot, words)
+    features = {} if words is None else _required_features(snapshot, words)
     return _frame(features, origins or {} if words is None else _with_answers(origins or {}, words, list(features)))
 
 
@@ -61,7 +61,7 @@ def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None
     shared = None if words is None or words.shared_as is None else all_words().get(words.shared_as)
     if words is None or shared is None:
         return pl.DataFrame(schema=NEEDS)
-    unused = _unused(snapshot, words)
+    unused = _unused_features(snapshot, words)
     own_features = _protocol_features(snapshot.protocol, words)
     reading = [feature for feature, for_readers in own_features.items() if for_readers and feature not in unused]
     features = _answer_features(shared, reading)
@@ -132,10 +132,10 @@ def _frame(features: Mapping[str, tuple[bool, bool]], origins: Mapping[str, Orig
     return pl.DataFrame(rows, schema=NEEDS, orient="row")
 
 
-def _required(snapshot: Snapshot, words: FormatWords) -> dict[str, tuple[bool, bool]]:
+def _required_features(snapshot: Snapshot, words: FormatWords) -> dict[str, tuple[bool, bool]]:
     """Feature -> (needed by readers too, in use)."""
     protocol = snapshot.protocol
-    unused = _unused(snapshot, words)
+    unused = _unused_features(snapshot, words)
     if words.answers is not None:
         return _answer_features(words, [f for f in _protocol_features(protocol, words) if f not in unused])
     features = {f: (r, f not in unused) for f, r in _protocol_features(protocol, words).items()}
@@ -181,7 +181,7 @@ def _side_features(
     return [feature for number, features in by_version.items() if int(number) <= version for feature in features]
 
 
-def _unused(snapshot: Snapshot, words: FormatWords) -> set[str]:
+def _unused_features(snapshot: Snapshot, words: FormatWords) -> set[str]:
     """Legacy features that are only implied: no rule and no property of the table uses them."""
     kinds = set(snapshot.rules["kind"].to_list()) if words.rules else set()
     unused = {feature for feature, kind in words.rules.items() if kind not in kinds}

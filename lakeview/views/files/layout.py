@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.units import format_bytes, format_moment, format_version
@@ -49,19 +49,19 @@ ROW_GROUPS = pl.Schema(
 def column_chunks(file: PhysicalFile) -> pl.DataFrame:
     """COLUMN_CHUNKS of a file."""
 
-    def joined(name: str) -> pl.Expr:
+    def join_texts(name: str) -> pl.Expr:
         return pl.col(name).str.split(", ").explode(empty_as_null=True, keep_nulls=True).unique().sort().str.join(", ")
 
     type_ = (
         pl.when(pl.col("logical_type").is_null())
         .then("physical_type")
-        .otherwise(formatted("{} ({})", "logical_type", "physical_type"))
+        .otherwise(format_expression("{} ({})", "logical_type", "physical_type"))
     )
     every = ("dictionary", "page_index", "bloom_filter")
     grouped = file.chunks.group_by("column", "stored_as", maintain_order=True).agg(
         type_.first().alias("type"),
-        joined("codec").alias("codec"),
-        joined("encodings").alias("encodings"),
+        join_texts("codec").alias("codec"),
+        join_texts("encodings").alias("encodings"),
         pl.col("compressed", "uncompressed", "values").sum(),
         pl.when(pl.col("null_count").is_not_null().all()).then(pl.col("null_count").sum()).alias("null_count"),
         pl.col(every).all(),

@@ -239,16 +239,16 @@ def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str
 
 
 def _span(low: int, high: int) -> str:
-    (a, unit_a), (b, unit_b) = _scaled(low), _scaled(high)
+    (a, unit_a), (b, unit_b) = _scale(low), _scale(high)
     return f"{a}{EN_DASH}{b} {unit_b}" if unit_a == unit_b else f"{a} {unit_a}{EN_DASH}{b} {unit_b}"
 
 
 def _size(value: int) -> str:
-    number, unit = _scaled(value)
+    number, unit = _scale(value)
     return f"{number} {unit}"
 
 
-def _scaled(value: int) -> tuple[int, str]:
+def _scale(value: int) -> tuple[int, str]:
     place = (value.bit_length() - 1) // 10
     return value >> (10 * place), BYTE_UNITS[place]
 

@@ -38,7 +38,7 @@ def history_findings(
     snapshot: Snapshot, retention: Retention, commits: pl.DataFrame | None, now: datetime
 ) -> list[Finding]:
     """Findings about the cost of history and the next cleanup, in no order; COMMITS give the cadence."""
-    if retention.versions.is_empty() or retention.undated:
+    if retention.versions.is_empty() or retention.has_no_times:
         return []
     return [*_history(snapshot, retention, now), *_retention(snapshot, retention, commits, now)]
 

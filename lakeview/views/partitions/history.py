@@ -7,7 +7,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.partitions.writes import in_folders
 from lakeview.views.sums import flows, total, total_of, zero_without_files
-from lakeview.views.timeline.lifetimes import continued
+from lakeview.views.timeline.lifetimes import continuations
 
 PARTITION_HISTORY = pl.Schema(
     {
@@ -51,7 +51,7 @@ def partition_history(
     writer = "writer" if "writer" in line.columns else "user"
     commits_of_line = line.select("version", "timestamp", "operation", pl.col(writer).alias("writer"))
     changes = commits_of_line
-    own = own.hstack(continued(own))
+    own = own.hstack(continuations(own))
     for way, continues in (("added", "went_on"), ("removed", "goes_on")):
         part = flows(own.filter(pl.col(way).is_not_null() & ~pl.col(continues)), pl.col(way).alias("version"), way)
         changes = changes.join(part, on="version", how="left", maintain_order="left")

@@ -14,7 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from lakeview.model.partition_texts import unescaped
+from lakeview.model.partition_texts import unescape
 from lakeview.model.snapshot import Snapshot
 
 Grain = Literal["year", "month", "day", "hour"]
@@ -97,7 +97,7 @@ def partition_keys(texts: pl.Series, names: Sequence[str]) -> pl.DataFrame:
         return pl.DataFrame(height=texts.len())
     parts = [f"{pl.escape_regex(name)}=(?P<{column}>[^/]*)" for name, column in zip(names, columns, strict=True)]
     keys = texts.str.extract_groups(f"^{'/'.join(parts)}$").struct.unnest()
-    return keys.select(unescaped(pl.col(column)) for column in columns)
+    return keys.select(unescape(pl.col(column)) for column in columns)
 
 
 def partition_names(snapshot: Snapshot) -> list[str]:
@@ -214,4 +214,4 @@ def short_name(partition: str, names: Sequence[str]) -> str:
 
 def with_slashes(texts: pl.Series) -> pl.Series:
     """Partitions' texts with the slashes of their values as the table has them, by which they may look alike."""
-    return pl.select(unescaped(pl.lit(texts)).alias(texts.name)).to_series()
+    return pl.select(unescape(pl.lit(texts)).alias(texts.name)).to_series()

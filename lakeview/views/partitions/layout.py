@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.partitions.keys import Grain, partition_keys, sequence_key, time_key, whole_sequence
 from lakeview.views.partitions.sizes import PARTITION_SIZES
@@ -45,7 +45,7 @@ MOST_ACROSS, MOST_DOWN = 60, 60
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedPartition:
     """The partition that comes next: its text, when it is due by the usual step between partitions, and how long it is
     overdue, None where it is not."""
 
@@ -88,7 +88,7 @@ def time_partitions(names: Sequence[str], sizes: pl.DataFrame) -> tuple[Grain, p
     joined = every.join(labelled.drop("label"), on="start", how="left", maintain_order="left")
     partitions = joined.with_columns(
         missing=pl.col("partition_text").is_null(),
-        partition_text=pl.coalesce("partition_text", formatted("{}={}", pl.lit(names[0]), "label")),
+        partition_text=pl.coalesce("partition_text", format_expression("{}={}", pl.lit(names[0]), "label")),
         records=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("records"),
         bytes=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("bytes"),
     ).with_columns(pl.col("files").fill_null(0))
@@ -121,7 +121,7 @@ def with_gaps(sizes: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 def expected_partition(
     snapshot: Snapshot, sizes: pl.DataFrame, arrivals: pl.DataFrame, now: datetime
-) -> Expected | None:
+) -> ExpectedPartition | None:
     """The next partition in time, from PARTITION_ARRIVALS; None without a key of time, or too few to tell a step.
 
     It is due one usual step (the median between first writes) after the last one came, and overdue half a step later.
@@ -146,7 +146,7 @@ def expected_partition(
     due = first_writes[-1] + usual
     late = now - due
     overdue = late if late > usual * (LATE_PARTITION_STEPS - 1) else None
-    return Expected(f"{name}={key.text(following)}", due, overdue)
+    return ExpectedPartition(f"{name}={key.text(following)}", due, overdue)
 
 
 def half_of_the_bytes(sizes: pl.DataFrame) -> int:

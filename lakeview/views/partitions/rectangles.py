@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.views.partitions.keys import NO_PARTITION, partition_keys
 
 PARTITION_RECTS = pl.Schema(
@@ -50,7 +50,7 @@ def partition_rects(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
         label=whole if rest is None else keys.select(rest.alias("label")).to_series().fill_null(whole),
         partitions=pl.lit(1, pl.Int64),
     )
-    leaves = _gathered(labelled.filter(pl.col("bytes") > 0))
+    leaves = _gather_rest(labelled.filter(pl.col("bytes") > 0))
     groups = leaves.group_by("group").agg(pl.col("bytes").sum())
     unit = groups.with_columns(px0=0.0, py0=0.0, px1=1.0, py1=1.0, parent=pl.lit(""))
     outer = _rows(unit).select("group", px0="x0", py0="y0", px1="x1", py1="y1")
@@ -58,7 +58,7 @@ def partition_rects(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
     return _rows(inside).sort("group", "y0", "x0").select(PARTITION_RECTS.names()).cast(PARTITION_RECTS)
 
 
-def _gathered(leaves: pl.DataFrame) -> pl.DataFrame:
+def _gather_rest(leaves: pl.DataFrame) -> pl.DataFrame:
     """The _MOST_RECTS largest, and for each group one for the others."""
     ordered = leaves.sort("bytes", descending=True)
     small = ordered.slice(_MOST_RECTS)
@@ -70,7 +70,7 @@ def _gathered(leaves: pl.DataFrame) -> pl.DataFrame:
         small.with_columns(group=pl.when(pl.col("group").is_in(list(groups))).then("group").otherwise(pl.lit("other")))
         .group_by("group")
         .agg(pl.col("files", "bytes", "partitions").sum())
-        .with_columns(label=formatted("{} others", "partitions"), partition_text=pl.lit(None, pl.String))
+        .with_columns(label=format_expression("{} others", "partitions"), partition_text=pl.lit(None, pl.String))
     )
     return pl.concat([ordered.head(_MOST_RECTS), others.select(ordered.columns)])
 

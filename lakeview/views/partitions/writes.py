@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import polars as pl
 
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.sums import total
 from lakeview.views.thresholds import LATE_PARTITION_STEPS, OUT_OF_ORDER_SHARE
-from lakeview.views.timeline.lifetimes import continued
-from lakeview.views.timeline.loads import elapsed
+from lakeview.views.timeline.lifetimes import continuations
+from lakeview.views.timeline.loads import elapsed_text
 from lakeview.views.units import version_label
 
 PARTITION_WRITES = pl.Schema(
@@ -132,7 +132,9 @@ def partition_arrivals(
     return (
         ordered.with_columns(lag=pl.when(lag > 0).then(lag))
         .with_columns(late=late & in_time)
-        .with_columns(note=pl.when("late").then(formatted("{} late", elapsed(pl.col("first_written") - due))))
+        .with_columns(
+            note=pl.when("late").then(format_expression("{} late", elapsed_text(pl.col("first_written") - due)))
+        )
         .select(PARTITION_ARRIVALS.names())
         .cast(PARTITION_ARRIVALS)
     )
@@ -152,7 +154,7 @@ def _loads_by_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, commits: p
         repaired=pl.col("taken_back_by").is_not_null() if is_judged else pl.lit(value=False),
     )
     # a file that stays on with other deleted rows was not written again
-    new = pl.col("added").is_in(loads["version"].implode()) & ~continued(lifetimes)["went_on"]
+    new = pl.col("added").is_in(loads["version"].implode()) & ~continuations(lifetimes)["went_on"]
     return (
         _with_partition(files, lifetimes, new)
         .drop_nulls("partition_text")

@@ -79,14 +79,14 @@ def run_results(runs: pl.DataFrame, expectations: pl.DataFrame) -> pl.DataFrame:
             _duration(),
         )
     )
-    return _declared(results.sort("started", "run_id", descending=True), RUN_RESULTS)
+    return _conform(results.sort("started", "run_id", descending=True), RUN_RESULTS)
 
 
 def step_results(runs: pl.DataFrame, run_id: str) -> pl.DataFrame:
     """STEP_RESULTS of one run in RUNS; empty for a run that is not there."""
     took = pl.when(pl.col("ended") != pl.col("started")).then(_duration()).alias("duration_ms")
     steps = runs.filter(pl.col("run_id") == run_id, pl.col("step") != "run").with_columns(took)
-    return _declared(steps.sort("started", "ended", maintain_order=True), STEP_RESULTS)
+    return _conform(steps.sort("started", "ended", maintain_order=True), STEP_RESULTS)
 
 
 def expectation_results(expectations: pl.DataFrame, run_id: str | None = None) -> pl.DataFrame:
@@ -95,7 +95,7 @@ def expectation_results(expectations: pl.DataFrame, run_id: str | None = None) -
     checked = pl.when(pl.col("rows_checked") > 0).then(pl.col("rows_checked"))
     results = results.with_columns((pl.col("rows_failed") / checked).alias("failed_share"))
     order = ["run_id", "rows_failed", "timestamp", "dataset", "expectation"]
-    return _declared(results.sort(order, descending=[True, True, True, False, False]), EXPECTATION_RESULTS)
+    return _conform(results.sort(order, descending=[True, True, True, False, False]), EXPECTATION_RESULTS)
 
 
 def _failures(expectations: pl.DataFrame) -> pl.DataFrame:
@@ -110,5 +110,5 @@ def _duration() -> pl.Expr:
     return (pl.col("ended") - pl.col("started")).dt.total_milliseconds().alias("duration_ms")
 
 
-def _declared(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
+def _conform(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
     return frame.select(pl.col(name).cast(type_) for name, type_ in schema.items())

@@ -86,7 +86,7 @@ def clustering(schema: Schema, statistics: pl.DataFrame, files: pl.DataFrame) ->
         if name not in statistics.columns or isinstance(field.type, ArrayType | MapType):
             continue
         bounds = _bounds(statistics[name])
-        rows.append((name, str(field.type), *_measured(bounds, records)))
+        rows.append((name, str(field.type), *_measure(bounds, records)))
     return pl.DataFrame(rows, schema=CLUSTERING, orient="row")
 
 
@@ -111,7 +111,7 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
         return pl.DataFrame(schema=DEPTHS)
     bounds = _bounds(statistics[column])
     records = counts_of(statistics, files)["records"]
-    ranged = _ranged(bounds)
+    ranged = _with_range(bounds)
     unknown = bounds.height - ranged.height - _all_null(bounds, records)
     if ranged.is_empty():
         return pl.DataFrame(schema=DEPTHS)
@@ -193,10 +193,10 @@ def _at_version(live: pl.DataFrame) -> tuple[int, float | None, float | None, fl
     return live.height, (ranged.height + nulls) / live.height, depth.mean, reads, reads / live.height
 
 
-def _measured(column: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
+def _measure(column: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
     """CLUSTERING of one column, without its name and type."""
     files = column.height
-    ranged = _ranged(column)
+    ranged = _with_range(column)
     nulls = _all_null(column, records)
     unknown = files - ranged.height - nulls
     with_counts = column.height - column["null_count"].null_count()
@@ -225,7 +225,7 @@ def _bounds(statistics: pl.Series) -> pl.DataFrame:
     return bounds.with_columns(cs.float().fill_nan(None))
 
 
-def _ranged(bounds: pl.DataFrame) -> pl.DataFrame:
+def _with_range(bounds: pl.DataFrame) -> pl.DataFrame:
     return bounds.filter(pl.col("min").is_not_null() & pl.col("max").is_not_null())
 
 

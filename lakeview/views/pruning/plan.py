@@ -123,7 +123,7 @@ def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, 
     return verdicts.with_columns(reason=reason).select(FILE_VERDICTS.names()).cast(FILE_VERDICTS)
 
 
-def explained(verdicts: pl.DataFrame) -> pl.DataFrame:
+def explain_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
     """EXPLAINED: files and bytes by the reason that skips them."""
     counts = verdicts.group_by("reason").agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
     reasons = pl.DataFrame({"reason": REASONS})
@@ -240,7 +240,7 @@ _DISPLAY = SQLPrinter(leaf_name, lambda _, value: _value(value), _value_list, ex
 
 def files_by_reason(verdicts: pl.DataFrame) -> dict[str, int]:
     """The number of files of FILE_VERDICTS for each reason, 0 included."""
-    return dict(explained(verdicts).select("reason", "files").iter_rows())
+    return dict(explain_verdicts(verdicts).select("reason", "files").iter_rows())
 
 
 def files_with_verdict(verdicts: pl.DataFrame, verdict: str) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.sums import shown_bounds, total
-from lakeview.views.timeline.lifetimes import continued
+from lakeview.views.timeline.lifetimes import continuations
 from lakeview.views.values import bound_texts, numbers
 
 COLUMN_LOADS = pl.Schema(
@@ -71,7 +71,7 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
         return pl.DataFrame(schema=COLUMN_LOADS)
     files = lifetimes[first["stay"]]
     ends = lifetimes.select(pl.col("removed").alias("added")).with_row_index("stay")
-    ends = ends.filter(~continued(lifetimes)["goes_on"]).join(loads.select("added", "load"), on="added")
+    ends = ends.filter(~continuations(lifetimes)["goes_on"]).join(loads.select("added", "load"), on="added")
     removed = _per_load(lifetimes[ends["stay"]], ends["load"]).select(
         "load",
         "column",

@@ -57,7 +57,7 @@ class Rule:
 def stated_rules(snapshot: Snapshot) -> list[Rule]:
     """The constraints of a version: those its table states as expressions, then the columns that may not be null."""
     schema = snapshot.schema
-    return [*_stated(snapshot.rules, schema), *_required(schema)]
+    return [*_stated_rules(snapshot.rules, schema), *_required_rules(schema)]
 
 
 def rule_columns(rules: Sequence[Rule], schema: Schema, most: int = MOST_RULES) -> list[str]:
@@ -67,7 +67,7 @@ def rule_columns(rules: Sequence[Rule], schema: Schema, most: int = MOST_RULES) 
     return [leaf_name(path) for path in columns if path in leaves]
 
 
-def _stated(rules: pl.DataFrame, schema: Schema) -> Iterator[Rule]:
+def _stated_rules(rules: pl.DataFrame, schema: Schema) -> Iterator[Rule]:
     for column, kind, name, text in rules.select("column", "kind", "name", "rule").iter_rows():
         if kind in ("check", "invariant"):
             node, refusal = condition(text, schema)
@@ -84,7 +84,7 @@ def _stated(rules: pl.DataFrame, schema: Schema) -> Iterator[Rule]:
             yield Rule(kind, column or "", text, Unknown(), _LENGTHS)
 
 
-def _required(schema: Schema) -> Iterator[Rule]:
+def _required_rules(schema: Schema) -> Iterator[Rule]:
     """Columns that may not be null, leaves and structs; one below a struct that may be null goes with it."""
     yield from _required_in(StructType(schema.fields), (), True)
 
@@ -122,7 +122,7 @@ def condition(text: str, schema: Schema) -> tuple[Node, str | None]:
     except InvalidRequestError as error:
         return Unknown(), _not_evaluated(error)
     types = {path: str(field.type) for path, field in schema.leaves()}
-    return map_leaves(node, lambda leaf: _typed(leaf, types)), None
+    return map_leaves(node, lambda leaf: _with_types(leaf, types)), None
 
 
 def _generated_reason(text: str) -> str:
@@ -138,7 +138,7 @@ def _not_evaluated(error: InvalidRequestError) -> str:
     return cut_rule(f"not evaluated: {error.message}")
 
 
-def _typed(node: Leaf, types: Mapping[Path, str]) -> Node:
+def _with_types(node: Leaf, types: Mapping[Path, str]) -> Node:
     """The leaf with its column's name as the schema has it, and constants as the column's type compares with them."""
     match node:
         case Comparison(path, _, value):

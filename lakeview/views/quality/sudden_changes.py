@@ -59,11 +59,11 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     floor = pl.when(pl.col("usual_most") > 0).then(NULL_JUMP).otherwise(NULL_JUMP_FROM_ZERO)
     # a width of none says nothing of what is far: a year that is the same for twenty loads may well become the next
     width = pl.max_horizontal("width", pl.col("usual_high") - pl.col("usual_low"))
-    above = pl.col("high") - _expected("usual_high", "earlier_high", pl.max_horizontal)
-    below = _expected("usual_low", "earlier_low", pl.min_horizontal) - pl.col("low")
+    above = pl.col("high") - _expected_end("usual_high", "earlier_high", pl.max_horizontal)
+    below = _expected_end("usual_low", "earlier_low", pl.min_horizontal) - pl.col("low")
     # infinity is not outside a range that ends there, though their difference is not a number
     outside = pl.max_horizontal(above.fill_nan(0.0), below.fill_nan(0.0))
-    most = _expected("usual_most", "earlier_share", pl.max_horizontal)
+    most = _expected_end("usual_most", "earlier_share", pl.max_horizontal)
     adds_none = (pl.col("lane") == "change") & (pl.col("null_count") - pl.col("earlier_nulls") < NULL_ROWS)
     clear = (pl.col("sudden") | pl.col("sudden_range")).any().over("version")
     return (
@@ -84,7 +84,7 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _expected(usual: str, earlier: str, farther: Callable[[str, str], pl.Expr]) -> pl.Expr:
+def _expected_end(usual: str, earlier: str, farther: Callable[[str, str], pl.Expr]) -> pl.Expr:
     """An end of what is expected, by the loads around and the files that are rewritten; null where one is unknown."""
     is_known = pl.col(usual).is_not_null() & (~pl.col("rewrites") | pl.col(earlier).is_not_null())
     return pl.when(is_known).then(farther(usual, earlier))

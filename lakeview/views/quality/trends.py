@@ -44,8 +44,8 @@ _DAY_MS = 86_400_000
 def null_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     """LOAD_TREND of a column's null share, from SUDDEN."""
     rows = changes.filter(pl.col("column") == column)
-    trend = _banded(rows.with_columns(value="null_share", stays=pl.col("taken_back_by").is_null()))
-    return _finished(trend.with_columns(pl.col("band_high").clip(None, 1.0)), "sudden")
+    trend = _add_band(rows.with_columns(value="null_share", stays=pl.col("taken_back_by").is_null()))
+    return _finish(trend.with_columns(pl.col("band_high").clip(None, 1.0)), "sudden")
 
 
 def max_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -56,7 +56,7 @@ def max_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
     rows = rows.with_columns(mark=mark, value="high", stays=pl.col("taken_back_by").is_null())
     is_above = pl.col("high") > pl.col("usual_high")
-    return _finished(_banded(rows).with_columns(sudden_range=pl.col("sudden_range") & is_above), "sudden_range")
+    return _finish(_add_band(rows).with_columns(sudden_range=pl.col("sudden_range") & is_above), "sudden_range")
 
 
 def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame:
@@ -80,7 +80,7 @@ def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame
         band_high=none,
         out=pl.lit(value=False),
     )
-    return _finished(trend, "out")
+    return _finish(trend, "out")
 
 
 def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
@@ -99,7 +99,7 @@ def rows_trend(timeline: pl.DataFrame) -> pl.DataFrame:
         few=(pl.col("value") * LOAD_TIMES < around(baseline, "min") * sooner).fill_null(value=False),
         many=(pl.col("suspicious") & (pl.col("value") > around(baseline, "max") * LOAD_TIMES)).fill_null(value=False),
     )
-    return _finished(trend.with_columns(out=pl.col("few") | pl.col("many")), "out")
+    return _finish(trend.with_columns(out=pl.col("few") | pl.col("many")), "out")
 
 
 def event_column(changes: pl.DataFrame) -> str | None:
@@ -122,7 +122,7 @@ def lag_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     least = pl.max_horizontal(pl.lit(LAG_DAYS), LAG_GAPS * between.median())
     ahead = _far_out(rows, least)["far_below"] & (rows["value"] < 0).fill_null(value=False)
     trend = _far_out(rows.with_columns(stays=pl.col("stays") & ~ahead), least)
-    return _finished(_banded(trend).with_columns(far=pl.col("far") | ahead), "far")
+    return _finish(_add_band(trend).with_columns(far=pl.col("far") | ahead), "far")
 
 
 def far_back(changes: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -163,7 +163,7 @@ def gap_trend(timeline: pl.DataFrame) -> pl.DataFrame:
     loads = timeline.filter(pl.col("lane").is_in(LOAD_LANES) & pl.col("data_change"))
     gap = pl.col("timestamp").diff().dt.total_milliseconds() / _DAY_MS
     rows = loads.with_columns(value=gap, mark=pl.lit(""), stays=pl.lit(value=True))
-    return _finished(_banded(_far_out(rows, GAP_DAYS)), "far")
+    return _finish(_add_band(_far_out(rows, GAP_DAYS)), "far")
 
 
 def _far_out(rows: pl.DataFrame, least: float | pl.Expr) -> pl.DataFrame:
@@ -177,10 +177,10 @@ def _far_out(rows: pl.DataFrame, least: float | pl.Expr) -> pl.DataFrame:
 
 
 def _banded_by_gap(rows: pl.DataFrame) -> pl.DataFrame:
-    """`_banded`, by rows a day times the days since the load before where those vary less than the rows of the loads:
+    """`_add_band`, by rows a day times the days since the load before where those vary less than the rows of the loads:
     a table that was loaded by the month and then by the day."""
-    by_load = _banded(rows)
-    rates = _banded(rows.with_columns(value=pl.when(pl.col("gap") > 0).then(pl.col("value") / pl.col("gap"))))
+    by_load = _add_band(rows)
+    rates = _add_band(rows.with_columns(value=pl.when(pl.col("gap") > 0).then(pl.col("value") / pl.col("gap"))))
     ends = ("band_low", "band_high")
     width, rate_width = (
         (banded["band_high"] - banded["band_low"]) / (banded["band_high"] + banded["band_low"])
@@ -191,7 +191,7 @@ def _banded_by_gap(rows: pl.DataFrame) -> pl.DataFrame:
     return by_load.with_columns(*of_days, band_days=pl.when(is_steadier).then("gap"))
 
 
-def _banded(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_band(rows: pl.DataFrame) -> pl.DataFrame:
     baseline = pl.when("stays").then("value")
     trend = rows.with_columns(usual=around(baseline, "median")).with_columns(
         distance=(pl.col("value") - pl.col("usual")).abs()
@@ -207,7 +207,7 @@ def _banded(rows: pl.DataFrame) -> pl.DataFrame:
     return banded.with_columns(band_low=low)
 
 
-def _finished(rows: pl.DataFrame, outside: str) -> pl.DataFrame:
+def _finish(rows: pl.DataFrame, outside: str) -> pl.DataFrame:
     repaired = pl.col("taken_back_by").is_not_null() if "taken_back_by" in rows.columns else pl.lit(value=False)
     days = pl.col("band_days") if "band_days" in rows.columns else pl.lit(None, dtype=pl.Float64)
     trend = rows.with_columns(outside=pl.col(outside).fill_null(value=False), repaired=repaired, band_days=days)

@@ -99,14 +99,14 @@ def version_ages(
     reached: dict[int, int] = {}
     for ref in [] if refs is None else refs.iter_rows(named=True):
         start = place.get(ref["version"])
-        if start is None or _expired(ref, own[start], policy):
+        if start is None or _is_expired(ref, own[start], policy):
             continue
         for position, needs in _version_needs(ref, start, own, parents, policy):
             reached[position] = min(reached.get(position, NEVER), needs)
     return pl.Series("needs_ms", [reached.get(i, own[i]) for i in range(versions.height)], dtype=pl.Int64)
 
 
-def _expired(ref: dict[str, object], age: int, policy: RetentionPolicy) -> bool:
+def _is_expired(ref: dict[str, object], age: int, policy: RetentionPolicy) -> bool:
     """Whether the ref itself goes: "the main branch never expires"."""
     own = ref["max_ref_age_ms"]
     limit = own if isinstance(own, int) else None if policy.ref_age is None else policy.ref_age // _MS

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import polars as pl
 
-from lakeview.model.schema import quoted
+from lakeview.model.schema import quote_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.engines.rules import all_words
 from lakeview.views.retention.policy import RetentionPolicy
@@ -92,4 +92,4 @@ def command(purpose: str, snapshot: Snapshot, **values: str) -> str | None:
 
 
 def _identifier(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else quoted(name)
+    return name if name.isidentifier() and name.isascii() else quote_name(name)

@@ -71,7 +71,7 @@ class Retention:
         return self.policy.rule == "old versions"
 
     @property
-    def undated(self) -> bool:
+    def has_no_times(self) -> bool:
         """True if there are versions and none has a timestamp: a share, which does not record what versions retain."""
         return not self.versions.is_empty() and self.versions["timestamp"].is_null().all()
 
@@ -83,7 +83,7 @@ class Retention:
     @property
     def stored_bytes(self) -> int | None:
         """Bytes of the latest version and of what only old, readable versions need; None if either is unknown."""
-        return None if self.undated or self.live_bytes is None else self.live_bytes + self.retained_bytes
+        return None if self.has_no_times or self.live_bytes is None else self.live_bytes + self.retained_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def retention(
     else:
         # most of many files were never removed: nothing of theirs is due
         ended = stays.filter(pl.col("removed").is_not_null())["path"]
-        aged = _aged(stays.filter(pl.col("path").is_in(ended.implode())), readable_versions, tombstones, now)
+        aged = _add_ages(stays.filter(pl.col("path").is_in(ended.implode())), readable_versions, tombstones, now)
         needs = (
             Stays(aged, readable_versions["position"])
             .extremes({"needs_ms": ("max", aged["needs_ms"])})["needs_ms"]
@@ -256,7 +256,9 @@ def _required_files(stays: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame
     )
 
 
-def _aged(stays: pl.DataFrame, versions: pl.DataFrame, tombstones: pl.DataFrame | None, now: datetime) -> pl.DataFrame:
+def _add_ages(
+    stays: pl.DataFrame, versions: pl.DataFrame, tombstones: pl.DataFrame | None, now: datetime
+) -> pl.DataFrame:
     """Stays with `path_ms` (how long ago the file was removed last, 0 while it is live) and `needs_ms`: the same, or
     more where its deletion vector went for good earlier."""
     moments = versions.select(removed="position", moment="timestamp")

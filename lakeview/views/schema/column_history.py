@@ -9,7 +9,7 @@ from itertools import islice
 
 import polars as pl
 
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.data_types import Field
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import Schema, leaf_name
@@ -66,7 +66,7 @@ def column_history(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
                     now[path] = lives.new(path)
                     lives.add(now[path], moment, "added", None, type_)
             else:
-                now[change.path] = lives.renamed(change.before_path, change.path)
+                now[change.path] = lives.rename(change.before_path, change.path)
                 if change.kind not in ("same", "moved"):
                     lives.add(now[change.path], moment, change.kind, change.before, change.after)
                 if change.kind == "type":  # what it held ends, what it holds begins
@@ -96,7 +96,7 @@ class _Lives:
     def below(self, path: Path) -> list[tuple[Path, int]]:
         return [(p, key) for p, key in self.living.items() if len(p) > len(path) and p[: len(path)] == path]
 
-    def renamed(self, before: Path, path: Path) -> int:
+    def rename(self, before: Path, path: Path) -> int:
         key = self.living[before]
         self.names[key] = leaf_name(path)
         return key
@@ -162,11 +162,11 @@ def _with_nested(path: Path, field: Field | None) -> Iterator[tuple[Path, str]]:
 
 
 def _in_words() -> pl.Expr:
-    arrow = formatted("{} {} \N{RIGHTWARDS ARROW} {}", "change", "before", "after")
+    arrow = format_expression("{} {} \N{RIGHTWARDS ARROW} {}", "change", "before", "after")
     return (
         pl.when(pl.col("change").is_in(["added", "dropped"]))
         .then("change")
         .when(pl.col("change") == "renamed")
-        .then(formatted("renamed from {}", "before"))
+        .then(format_expression("renamed from {}", "before"))
         .otherwise(pl.coalesce(arrow, "change"))
     )

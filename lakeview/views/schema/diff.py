@@ -81,7 +81,7 @@ def field_changes(a: Schema, b: Schema) -> Iterator[Change]:
 
 def _struct_changes(a: Sequence[Field], b: Sequence[Field], above_a: Path, above_b: Path) -> Iterator[Change]:
     matched = _match(a, b)
-    moved = _moved(matched, len(b))
+    moved = _moved_fields(matched, len(b))
     order_a = {i: a[i - 1].name if i else None for i in range(len(a))}
     for j, field in enumerate(b):
         path = (*above_b, field.name)
@@ -178,7 +178,7 @@ def _different(a: Field, b: Field) -> bool:
     return a.physical_name is not None and b.physical_name is not None and a.physical_name != b.physical_name
 
 
-def _moved(matched: dict[int, int], width: int) -> set[int]:
+def _moved_fields(matched: dict[int, int], width: int) -> set[int]:
     """Which fields of `b` moved: the fewest whose removal leaves the others in their old order."""
     order = [j for j in range(width) if j in matched]
     tails: list[int] = []  # tails[n]: the field that ends the best increasing run of length n + 1

@@ -9,7 +9,7 @@ import json
 
 import polars as pl
 
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION, mark_loads
 from lakeview.views.timeline.trend import states
@@ -164,8 +164,8 @@ def _late_loads(arrivals: pl.DataFrame | None) -> pl.DataFrame:
         arrivals.filter("late")
         .group_by(pl.col("first_version").alias("version"))
         .agg(
-            late=formatted(f"{LATE_PARTITION}{{}}", pl.col("partition_text").first()),
-            late_note=formatted("{} arrived {}", pl.col("partition_text").first(), pl.col("note").first()),
+            late=format_expression(f"{LATE_PARTITION}{{}}", pl.col("partition_text").first()),
+            late_note=format_expression("{} arrived {}", pl.col("partition_text").first(), pl.col("note").first()),
         )
     )
 

@@ -82,7 +82,7 @@ class LifeFacts:
     median_life: timedelta | None
 
 
-def continued(lifetimes: pl.DataFrame) -> pl.DataFrame:
+def continuations(lifetimes: pl.DataFrame) -> pl.DataFrame:
     """`goes_on, went_on` of each of LIFETIMES: whether the file stays on after it with other deleted rows (it ends
     where another begins), and whether it was there before so (it begins where another ends)."""
     stays = lifetimes.select("path", "added", "removed").with_row_index("row")
@@ -99,7 +99,7 @@ def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """FILE_LIVES from LIFETIMES and TIMELINE, in no order; files that went before the timeline begins are left out."""
     commits = timeline.filter(pl.col("lane") != "off-branch")  # commits.on_branch, whose module imports this one
     line = commits.select("version", "timestamp", "lane").with_row_index("place")
-    stays = lifetimes.select("path", "added", "removed", "size").hstack(continued(lifetimes))
+    stays = lifetimes.select("path", "added", "removed", "size").hstack(continuations(lifetimes))
     spans = with_positions(stays, line["version"]).with_columns(pl.col("from").fill_null(0))
     parted = pl.col("goes_on") | pl.col("went_on")
     whole, parts = spans.filter(~parted), spans.filter(parted).sort("path", "from")

@@ -45,13 +45,13 @@ class Stays:
         one. A value that is null counts nothing."""
         wide = {name: one if one.dtype == pl.Boolean else one.cast(pl.Int128) for name, one in values.items()}
         there = pl.DataFrame(wide).filter(self._lasts)
-        starts, ends = (self._summed(there, place) for place in (self._start, self._end))
+        starts, ends = (self._sum_by_place(there, place) for place in (self._start, self._end))
         both = pl.concat([starts, ends.select(pl.all().name.suffix(" ended"))], how="horizontal")
         return both.select(
             (pl.col(name) - pl.col(f"{name} ended")).cum_sum().cast(pl.Int64, strict=False) for name in values
         )
 
-    def _summed(self, there: pl.DataFrame, place: pl.Series) -> pl.DataFrame:
+    def _sum_by_place(self, there: pl.DataFrame, place: pl.Series) -> pl.DataFrame:
         """The sums of what has the same place, one row a place, 0 where nothing has."""
         total = [
             pl.col(name).sum().cast(pl.Int64 if dtype == pl.Boolean else dtype) for name, dtype in there.schema.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.model.column_values import formatted
+from lakeview.model.column_values import format_expression
 from lakeview.views.sums import total
 from lakeview.views.thresholds import (
     ANOMALY_SPREADS,
@@ -14,7 +14,7 @@ from lakeview.views.thresholds import (
     REVERTED_ROUTINE,
     REVERTED_SHARE,
 )
-from lakeview.views.timeline.lifetimes import continued
+from lakeview.views.timeline.lifetimes import continuations
 from lakeview.views.units import version_label
 
 BAD_LOAD = "bad load"
@@ -41,7 +41,7 @@ def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Data
             suspicious=unusual | (is_reverted & ~pl.col("is_rewritten")),
             taken_back_by=pl.when(is_reverted).then("taken_back_by"),
         )
-        .join(_restored(ordered), on="version", how="left", maintain_order="left")
+        .join(_restored_versions(ordered), on="version", how="left", maintain_order="left")
         .with_columns(
             taken_back_at=pl.coalesce("taken_back_at", "restored_at"),
             taken_back_by=pl.coalesce("taken_back_by", "restored_by"),
@@ -106,7 +106,7 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
     # the change must leave files that are neither the load's nor its own: a full refresh takes nothing back
     before = ordered.select(change_row=pl.col("row") + 1, files_before="files")
     # a file that stays on with other deleted rows is neither removed nor written again
-    lives = lifetimes.select("added", "removed", "size").hstack(continued(lifetimes))
+    lives = lifetimes.select("added", "removed", "size").hstack(continuations(lifetimes))
     ended = lives.with_columns(removed=pl.when(~pl.col("goes_on")).then("removed"))
     stays = ended.filter(~pl.col("went_on")).select("added", "removed", "size")
     load_sizes = stays.group_by("added").agg(load_bytes=total("size"))
@@ -130,7 +130,7 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
     )
 
 
-def _restored(ordered: pl.DataFrame) -> pl.DataFrame:
+def _restored_versions(ordered: pl.DataFrame) -> pl.DataFrame:
     """`version`, `restored_by` and `restored_at`: commits that a RESTORE to an earlier version took out of the table,
     and no later one brought back. It may take out good loads with a bad one, and says nothing of them. A point in time
     counts with its zone alone: engines record the text of the statement, in the zone of their session."""
@@ -155,22 +155,22 @@ def _restored(ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _note() -> pl.Expr:
-    times = formatted("{} times the expected {} rows", pl.col("times").round(1), _in_figures(pl.col("usual")))
-    back = formatted(
+    times = format_expression("{} times the expected {} rows", pl.col("times").round(1), _in_figures(pl.col("usual")))
+    back = format_expression(
         "repaired by {} after {}",
         version_label("taken_back_by"),
-        elapsed(pl.col("taken_back_at") - pl.col("timestamp")),
+        elapsed_text(pl.col("taken_back_at") - pl.col("timestamp")),
     )
     return pl.concat_str([times, back], separator="; ", ignore_nulls=True)
 
 
-def elapsed(span: pl.Expr) -> pl.Expr:
+def elapsed_text(span: pl.Expr) -> pl.Expr:
     """A duration as text in one unit: `41 days`, `3 h`, `12 min`."""
     minutes = span.dt.total_seconds() / 60
     days, hours = minutes / 1440, minutes / 60
 
     def whole(value: pl.Expr, unit: str) -> pl.Expr:
-        return formatted(f"{{}} {unit}", value.round(0).cast(pl.Int64))
+        return format_expression(f"{{}} {unit}", value.round(0).cast(pl.Int64))
 
     return (
         pl.when(days >= 1.5)
@@ -184,8 +184,8 @@ def elapsed(span: pl.Expr) -> pl.Expr:
 def _in_figures(rows: pl.Expr) -> pl.Expr:
     return (
         pl.when(rows >= 1e6)
-        .then(formatted("{} M", (rows / 1e6).round(2)))
+        .then(format_expression("{} M", (rows / 1e6).round(2)))
         .when(rows >= 1e4)
-        .then(formatted("{} k", (rows / 1e3).round(1)))
-        .otherwise(formatted("{}", rows.round(0).cast(pl.Int64)))
+        .then(format_expression("{} k", (rows / 1e3).round(1)))
+        .otherwise(format_expression("{}", rows.round(0).cast(pl.Int64)))
     )
