@@ -212,7 +212,7 @@ class FsspecStorage(Storage):
             self._fs.mv(temporary, path)
         except BaseException:
             with suppress(OSError, LakeviewError):  # the error that ended it is the one to raise
-                _translated(temporary, lambda: self._fs.rm_file(temporary))
+                _translate_errors(temporary, lambda: self._fs.rm_file(temporary))
             raise
 
     def delete(self, path: str) -> None:
