@@ -215,3 +215,31 @@ def test_rules_and_overwrites_see_null_for_an_empty_text_in_a_partition_column(t
     assert table.scan().collect().rows() == [(None, None, 1)]
     with pytest.raises(ConstraintViolationError, match="1 rows lie outside"):
         table.overwrite(rows, "p = ''")
+
+
+NOT_EVALUATED: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
+    "a constraint": ({}, {"delta.constraints.c": "soundex(s) = 'A'"}, r"rule c \(soundex.* cannot be evaluated"),
+    "a constraint of no column": ({}, {"delta.constraints.c": "x > 1"}, "rule c .*no column x"),
+    "an invariant": ({"delta.invariants": "soundex(s) = 'A'"}, {}, "rule s .*soundex"),
+    "a generated column": ({"delta.generationExpression": "soundex(id)"}, {}, "rule s .*soundex"),
+    "a default": ({"CURRENT_DEFAULT": "soundex('a')"}, {}, "rule s .*soundex"),
+    "a default of another type": ({"CURRENT_DEFAULT": "array(1)"}, {}, "rule s "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("column", "properties", "words"), NOT_EVALUATED.values(), ids=list(NOT_EVALUATED))
+def test_a_new_table_is_refused_a_rule_that_would_have_every_write_refused(
+    column: dict[str, Any], properties: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    schema = Schema((Field("id", PrimitiveType("long")), Field("s", PrimitiveType("string"), metadata=column)))
+    with pytest.raises(UnsupportedTableError, match=words) as refusal:
+        lv.create_table(str(tmp_path / "new"), schema, properties=properties)
+    assert refusal.value.fix
+    assert not (tmp_path / "new" / "_delta_log").exists()
+    table = lv.create_table(str(tmp_path / "t"), Schema((Field("id", PrimitiveType("long")),)))
+    with pytest.raises(UnsupportedTableError, match=words):
+        table.replace_table(schema, properties=properties)
+    if column and "CURRENT_DEFAULT" not in column:
+        with pytest.raises(UnsupportedTableError, match=words):
+            table.evolve(schema)
+    assert table.latest_version == 0

@@ -18,6 +18,7 @@ from lakeview.delta.write.evolution import (
 from lakeview.delta.write.existing_rows import HasValue
 from lakeview.delta.write.property_changes import PropertyChanges
 from lakeview.delta.write.property_checks import check_reserved_columns
+from lakeview.delta.write.row_rules import check_rules
 from lakeview.delta.write.schema_changes import (
     Column,
     add,
@@ -153,7 +154,11 @@ class ColumnChanges(PropertyChanges):
     def _change_schema(self, schema: Schema) -> None:
         check_types(schema)
         check_column_metadata(schema)
-        check_reserved_columns(schema, self.definition.properties)
+        properties = self.definition.properties
+        check_reserved_columns(schema, properties)
+        before = {rule[2:] for rule in recorded_rules(self.definition.schema, properties)}
+        if any(rule[2:] not in before for rule in recorded_rules(schema, properties)):
+            check_rules(schema, properties, self.definition.partition_columns)
         self.definition.change_schema(schema)
         self._touched = self._touched or self.definition.is_changed
 

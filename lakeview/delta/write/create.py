@@ -21,6 +21,7 @@ from lakeview.delta.write.clustering import check_columns, clustering_domain
 from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
 from lakeview.delta.write.evolution import check_column_metadata, check_types
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable, check_statistics_columns
+from lakeview.delta.write.row_rules import check_rules
 from lakeview.delta.write.rules import active_features, check_clustering, with_required
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
@@ -106,6 +107,7 @@ def check_definition(
     check_settable(properties)
     check_reserved_columns(schema, properties)
     check_statistics_columns(schema, properties)
+    check_rules(schema, properties, partition_by)
 
 
 def put_first(

@@ -13,10 +13,10 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 import lakeview as lv
 from lakeview import delta
-from lakeview.delta.write.row_rules import row_rules
+from lakeview.delta.write.row_rules import check_rules
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.data_types import Field, PrimitiveType
-from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError
 from lakeview.model.schema import Schema
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml.catalog import check_entry, check_name, default_location, location, path_of, register_table
@@ -217,12 +217,7 @@ class DeltaTableBuilder(Generic[T]):
         if not self._fields:
             raise _refused("the table has no column", "call addColumn or addColumns", "schema")
         schema = Schema(tuple(self._fields))
-        try:
-            row_rules(schema, self._properties, self._spelled(self._partitions))
-        except UnsupportedTableError as error:
-            raise UnsupportedTableError(
-                error.message, fix="write the rule otherwise", place=error.place, kind=error.kind
-            ) from error
+        check_rules(schema, self._properties, self._spelled(self._partitions))
         return schema
 
     def _definition(self) -> dict[str, Any]:
