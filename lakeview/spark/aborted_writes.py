@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import chain, islice
 
 from lakeview.model.errors import LakeviewError
@@ -11,19 +10,40 @@ from lakeview.storage import Storage
 _PAGES = 500
 """Pages of a remote store that are looked through: of objects half a million, for a minute at most."""
 
+_NAMES = 10
+"""Files that a warning names."""
+
+_LOG = logging.getLogger(__name__)
+
 
 def remove_files(storage: Storage, prefix: str, *, one_folder: bool) -> None:
-    """Remove the files of a write, whose names have `prefix` in them, and their temporary files; errors of the store
-    leave files.
+    """Remove the files of a write, whose names have `prefix` in them, and their temporary files. A warning names those
+    that the store does not remove, or the prefix where it cannot list them.
 
     `one_folder`: they lie in the root of the store. Files in folders of a remote store are found by a listing of all
     its files, up to _PAGES: where it has more, a warning gives the names of what may be left.
     """
-    with suppress(LakeviewError, OSError):
-        for name in _names(storage, prefix, one_folder=one_folder):
-            # a dot comes before it in a temporary file's name, and a hash where Iceberg spreads files without folders
-            if prefix in name.rpartition("/")[2]:
-                storage.delete(name)
+    try:
+        # a dot comes before it in a temporary file's name, and a hash where Iceberg spreads files without folders
+        names = _names(storage, prefix, one_folder=one_folder)
+        leftovers = storage.delete_each(name for name in names if prefix in name.rpartition("/")[2])
+    except (LakeviewError, OSError) as error:
+        _LOG.warning(
+            "the files of %s could not be listed (%s): files of the write that failed may be left, with %s in their "
+            "names; vacuum removes them",
+            storage.root,
+            error,
+            prefix,
+        )
+        return
+    if leftovers:
+        more = f" and {len(leftovers) - _NAMES:,} more with {prefix} in their names" * (len(leftovers) > _NAMES)
+        _LOG.warning(
+            "files of the write that failed are left in %s: %s%s; vacuum removes them",
+            storage.root,
+            ", ".join(leftovers[:_NAMES]),
+            more,
+        )
 
 
 def _names(storage: Storage, prefix: str, *, one_folder: bool) -> Iterator[str]:
@@ -35,7 +55,7 @@ def _names(storage: Storage, prefix: str, *, one_folder: bool) -> Iterator[str]:
         pages = storage.name_pages()
         yield from chain.from_iterable(islice(pages, _PAGES))
         if next(pages, None) is not None:
-            logging.getLogger(__name__).warning(
+            _LOG.warning(
                 "%s has so many files that not all were looked through: files of the write that failed may be left, "
                 "with %s in their names; vacuum removes them",
                 storage.root,

@@ -26,7 +26,7 @@ import polars as pl
 from lakeview.model.addresses import below, is_absolute, is_local, normalise
 from lakeview.model.column_values import moments
 from lakeview.model.config import Config
-from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
+from lakeview.model.errors import AccessDeniedError, LakeviewError, UnsupportedTableError
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.storage.new_file import NewFile
 from lakeview.storage.options import COORDINATOR
@@ -212,6 +212,16 @@ class Storage(ABC):
     @abstractmethod
     def delete(self, path: str) -> None:
         """Remove a file; nothing happens if it is not there."""
+
+    def delete_each(self, paths: Iterable[str]) -> list[str]:
+        """Remove files; the paths of those that the store did not remove."""
+        leftovers = []
+        for path in paths:
+            try:
+                self.delete(path)
+            except (LakeviewError, OSError):
+                leftovers.append(path)
+        return leftovers
 
     def signed_url(self, path: str, seconds: int) -> str | None:  # noqa: ARG002 (for stores that can)
         """An address by which anyone may read a file for so many seconds; None where the store signs none.

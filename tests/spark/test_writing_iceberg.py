@@ -13,6 +13,7 @@ import lakeview as lv
 from lakeview.iceberg.metadata.transforms import parse_transform
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import (
+    AccessDeniedError,
     CommitConflictError,
     ConstraintViolationError,
     InvalidRequestError,
@@ -25,6 +26,7 @@ from lakeview.spark.datasource import LakeviewDataSource
 from lakeview.spark.iceberg_writer import IcebergWriter
 from lakeview.spark.stream_writer import LakeviewStreamWriter
 from lakeview.storage import open_storage
+from lakeview.storage.local import LocalStorage
 from tests.builders.catalogs import RestState, rest_catalog
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.opening import open_iceberg_table
@@ -216,6 +218,23 @@ def test_files_of_an_aborted_write_are_found_by_its_id(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     remove_files(open_storage(str(tmp_path)), own, one_folder=False)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{other}-4.parquet"]
+
+
+def test_files_that_an_aborted_write_cannot_delete_are_named_and_the_others_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def delete(storage: LocalStorage, path: str) -> None:
+        if "-2" in path:
+            raise AccessDeniedError(f"the store refuses access to {path}", place=path)
+        Path(storage.resolve(path)).unlink()
+
+    monkeypatch.setattr(LocalStorage, "delete", delete)
+    names = [f"part-{number}.parquet" for number in (1, 2, 3)]
+    for name in names:
+        (tmp_path / name).touch()
+    remove_files(open_storage(str(tmp_path)), "part-", one_folder=True)
+    assert [path.name for path in tmp_path.iterdir()] == [names[1]]
+    assert f"are left in {tmp_path}: {names[1]}; vacuum removes them" in caplog.text
 
 
 @pytest.mark.parametrize("hashed", ["false", "true"])

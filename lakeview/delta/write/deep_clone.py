@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,7 +18,7 @@ from lakeview.delta.write.clone_marker import marker_name
 from lakeview.delta.write.create import check_no_table
 from lakeview.delta.write.file_changes import add_of
 from lakeview.model.addresses import is_absolute
-from lakeview.model.errors import CommitConflictError, DataFileMissingError, LakeviewError, UnsupportedTableError
+from lakeview.model.errors import CommitConflictError, DataFileMissingError, UnsupportedTableError
 from lakeview.storage import Storage
 
 _FILES_AHEAD = 4
@@ -91,9 +91,7 @@ def copying(
 
 
 def _discard(paths: Sequence[str], target: Storage) -> None:
-    for path in paths:
-        with suppress(LakeviewError):  # the error that made them useless is the one to raise
-            target.delete(path)
+    target.delete_each(paths)  # the error that made them useless is the one to raise
 
 
 def copy_files(copies: Sequence[FileCopy], source: Storage, target: Storage) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescri
 from lakeview.delta.log.paths import canonical_path, decode_path, encode_path
 from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.log.vector_paths import file_of
-from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.model.errors import InvalidRequestError
 from lakeview.storage import Storage
 
 Key = tuple[str, str | None]
@@ -172,15 +172,11 @@ class FileChanges:
         names |= {file for vector in vectors if (file := file_of(vector.unique_id)) is not None}
         unused = [path for path in self.paths if path not in names]
         self.paths.clear()
-        with suppress(LakeviewError):
-            for path in unused:
-                self._storage.delete(path)
+        self._storage.delete_each(unused)
 
     def discard(self) -> None:
         """Delete what was written. What cannot be deleted stays for a vacuum: the error that led here counts."""
-        for path in self.paths:
-            with suppress(LakeviewError):
-                self._storage.delete(path)
+        self._storage.delete_each(self.paths)
         self.paths.clear()
 
 

@@ -86,9 +86,8 @@ def write_conformed(
 
 
 def discard(adds: Sequence[AddFile], storage: Storage) -> None:
-    """Remove data files that were written and will not be committed."""
-    for add in adds:
-        storage.delete(decode_path(add.path))
+    """Remove data files that were written and will not be committed. What cannot be deleted stays for a vacuum."""
+    storage.delete_each(decode_path(add.path) for add in adds)
 
 
 def _partitions(

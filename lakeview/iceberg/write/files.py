@@ -11,7 +11,7 @@ from lakeview.iceberg.metadata.single_values import single_value
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.data_file import DataFile, NewFile
 from lakeview.iceberg.write.partition_tuples import Tuple, partitions
-from lakeview.model.errors import InvalidRequestError, LakeviewError
+from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, polars_type
 from lakeview.rows.conform import conform_batch
 from lakeview.rows.open_files import OpenFiles, portions
@@ -63,13 +63,7 @@ def conformed_batch(batch: pa.RecordBatch, schema: Schema, first: int = 0) -> pa
 
 def discard(addresses: Sequence[str], storage: Storage) -> list[str]:
     """Remove files that will not be committed; the addresses of those that the store did not remove."""
-    leftovers = []
-    for address in addresses:
-        try:
-            storage.delete(address)
-        except LakeviewError:
-            leftovers.append(address)
-    return leftovers
+    return storage.delete_each(addresses)
 
 
 def _conform_batches(
