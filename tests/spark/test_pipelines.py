@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import polars as pl
@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.inspection import PipelineInspection, inspect_pipelines
 from lakeview.model.clock import system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
@@ -172,21 +173,33 @@ def test_rows_that_arrive_late_change_no_newer_row_and_bring_no_deleted_one_back
 def test_a_deletion_is_remembered_for_the_period_of_its_dataset(spark: SparkSession, tmp_path: Path) -> None:
     text = "sink: sink\n    publish: merge\n    keys: [id]\n    order_by: [price]\n    tombstones: 30d"
     shop = Shop(spark, tmp_path, f"{text}\n    delete_when: name = 'gone'")
-    shop.sink.append(rows((1, "gone", 7), (2, "gone", 7)))
+    shop.sink.append(rows((1, "gone", 7)))
     shop.publish()
-    shop.sink.append(rows((1, "gone", 7), (2, "gone", 8)))
+    shop.sink.append(rows((2, "gone", 7)))
+    with pytest.raises(KilledError):
+        shop.publish(kill="tombstones of orders")
     shop.publish(days=20)
-    shop.sink.append(rows((1, "late", 6), (2, "late", 7)))
+    shop.sink.append(rows((1, "late", 6), (2, "late", 6)))
     shop.publish(days=29)
     assert shop.table().is_empty()
-    shop.sink.append(rows((3, "c", 1)))
+    # runs without new rows prune as well, and record nothing where nothing has expired
     with pytest.raises(KilledError):
         shop.publish(kill="pruned orders", days=31)
     assert shop.publish(days=31) == "unchanged"
-    assert shop.look.frame("runs").filter(step="maintain").height == 4
-    shop.sink.append(rows((1, "late", 6), (2, "late", 7)))
+    assert shop.look.frame("runs").filter(step="maintain").height == 3
+    shop.sink.append(rows((1, "late", 6), (2, "late", 6)))
     shop.publish(days=32)
-    assert shop.table().rows() == [(1, "late", 6), (3, "c", 1)]
+    assert shop.table().rows() == [(1, "late", 6)]
+    # those of older releases have no time
+    (tombstones,) = (tmp_path / "lake" / "_lakeview" / "tombstones" / "orders").iterdir()
+    cast(DeltaTable, lv.open_table(str(tombstones))).drop_column("published")
+    shop.sink.append(rows((2, "late", 6)))
+    shop.publish(days=60)
+    assert shop.table().rows() == [(1, "late", 6)]
+    assert shop.publish(days=91) == "unchanged"
+    shop.sink.append(rows((2, "late", 6)))
+    shop.publish(days=91)
+    assert shop.table().rows() == [(1, "late", 6), (2, "late", 6)]
 
 
 def test_a_tombstone_is_found_by_a_key_in_another_case_of_letters(spark: SparkSession, tmp_path: Path) -> None:

@@ -57,12 +57,15 @@ def delete(spark: SparkSession, table: DeltaTable, where: str | None, user: str 
     return until_made(attempt)
 
 
-def update(spark: SparkSession, table: DeltaTable, where: str | None, assignments: Mapping[str, str]) -> int | None:
+def update(
+    spark: SparkSession, table: DeltaTable, where: str | None, assignments: Mapping[str, str], user: str | None = None
+) -> int | None:
     """Set columns of the rows for which a condition is true, of all without one; returns the version, None if there was
     none."""
+    parameters = {"predicate": predicates(where)}
 
     def attempt() -> int | None:
-        with table.transaction("UPDATE", parameters={"predicate": predicates(where)}, engine=ENGINE) as txn:
+        with table.transaction("UPDATE", parameters=parameters, user=user, engine=ENGINE) as txn:
             txn.check_may_remove()
             condition = pl.lit(value=True) if where is None else predicate(where, txn.schema)
             txn.reads(condition)

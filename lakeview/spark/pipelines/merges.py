@@ -27,10 +27,9 @@ def merge_plan(dataset: Dataset, rows: DataFrame) -> Merge:
 
 
 def tombstone_plan(dataset: Dataset, rows: DataFrame) -> Merge:
-    """Of each key the tombstone with the largest values of `order_by` stays, and of equal ones the first."""
+    """Of each key the tombstone with the largest values of `order_by` stays, and of equal ones the last."""
     plan = Merge(empty_source(rows), condition_of(dataset.keys), _elsewhere)
-    newer = _is_older(dataset.order_by, TARGET, SOURCE)
-    return plan.when_matched_update(where=newer).when_not_matched_insert()
+    return plan.when_matched_update(where=_not_older(dataset.order_by)).when_not_matched_insert()
 
 
 def _not_older(order_by: Sequence[str]) -> str:

@@ -96,15 +96,19 @@ class Publisher:
     def maintain(self, name: str, dataset: Dataset, outcome: str) -> None:
         """Optimize and vacuum a published table and its tombstones as its policy says; a no-op where nothing is to do.
 
-        `outcome`: of `publish`. A publication that was not followed by maintenance gets it by a later run.
+        `outcome`: of `publish`. A publication that was not followed by maintenance gets it by a later run. Tombstones
+        expire without a publication, too.
         """
-        if not dataset.is_maintained or (outcome == "unchanged" and not self.records.owes_maintenance(name)):
+        is_due = dataset.is_maintained and (outcome != "unchanged" or self.records.owes_maintenance(name))
+        if not is_due and (dataset.tombstones is None or table_at(self._address(name), self.access) is None):
             return
-        table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out", self.access)
         started, version = self.clock(), None
+        table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out", self.access)
         tombstones = self._tombstones(name, dataset, table)
         if tombstones.prune():
             self.step(f"pruned {name}")
+        elif not is_due:
+            return
         if dataset.optimize or dataset.z_order_by:
             version = changes.optimize(self.spark, table, None, dataset.z_order_by, self.user)
             tombstones.optimize()

@@ -30,8 +30,9 @@ _KEY, _ORDER = "\1key", "\1order"
 @dataclass(frozen=True)
 class Tombstones:
     """The keys that were deleted from a published table, each with the order of its deletion and the time at which it
-    was published, in a Delta table at `address`: columns `keys` and `order_by` of `dataset`, and one more. Publications
-    of a row and of its deletion then have the same result in either order. Writing them again changes nothing."""
+    was published last, in a Delta table at `address`: columns `keys` and `order_by` of `dataset`, and one more.
+    Publications of a row and of its deletion then have the same result in either order. Writing them again, by the run
+    after one that was killed, changes that time alone."""
 
     spark: SparkSession
     address: str
@@ -73,13 +74,22 @@ class Tombstones:
             )  # fmt: skip
 
     def prune(self) -> bool:
-        """Delete the tombstones that were published before the period of the dataset; false where it has none."""
+        """Delete the tombstones that were published before the period of the dataset; true if there were any.
+
+        Those without a time, of older releases, count as published now. Bounds of files tell without a job whether
+        there are such rows.
+        """
         table, period = table_at(self.address, self.access), self.dataset.tombstone_period
-        if period is None or table is None or self._time not in table.snapshot().schema:
+        if period is None or table is None:
             return False
-        before = (self.clock() - period).isoformat()
-        changes.delete(self.spark, table, f"{quote_name(self._time)} < TIMESTAMP '{before}'", self.user)
-        return True
+        if self._time not in table.snapshot().schema:
+            table.add_column(self._time, "timestamp")
+        time, now = quote_name(self._time), self.clock()
+        changes.update(
+            self.spark, table, f"{time} IS NULL", {self._time: f"TIMESTAMP '{now.isoformat()}'"}, self.user
+        )  # fmt: skip
+        before = (now - period).isoformat()
+        return changes.delete(self.spark, table, f"{time} < TIMESTAMP '{before}'", self.user) is not None
 
     def optimize(self) -> None:
         """Pack small files."""
