@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview import views
 from lakeview.app import cache
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS
 from lakeview.app.session import OpenTable
 from lakeview.inspection.inspection import Inspection
@@ -58,7 +58,7 @@ def checkpoints(now: OpenTable) -> pl.DataFrame:
     return files.filter(pl.col("kind") == "checkpoint").select("version").drop_nulls().unique().sort("version")
 
 
-def narrowed(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span: str | None) -> pl.DataFrame:
+def narrow_timeline(frame: pl.DataFrame, lanes: Sequence[str], writer: str | None, span: str | None) -> pl.DataFrame:
     """TIMELINE rows of these lanes (all if none is named), this writer and this span before the last commit."""
     if lanes:
         bad = pl.col("suspicious") if "bad load" in lanes else pl.lit(value=False)
@@ -87,7 +87,7 @@ def file_layout(now: OpenTable) -> views.files.sizes.FileLayout:
     return layout_of(now.address, now.version, now.branch)
 
 
-@cached(32)
+@cache_values(32)
 def layout_of(address: str, version: int, branch: str | None) -> views.files.sizes.FileLayout:
     """As `file_layout`, by address, version and branch."""
     return views.files.sizes.file_layout(cache.snapshot(address, version, branch), MAX_ROWS)

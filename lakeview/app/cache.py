@@ -53,7 +53,7 @@ def memory() -> Memory:
     return Memory()
 
 
-def cached(
+def cache_values(
     entries: int, seconds: float | None = None, *, address: int = 0
 ) -> Callable[[Callable[_Arguments, _Value]], Callable[_Arguments, _Value]]:
     """Caches the last `entries` values of a function, for `seconds` if given.
@@ -94,7 +94,7 @@ def latest(address: str, ref: str | None = None) -> Freshness:
     NotATableError where the table has gone since. One created again, or with another newest commit, is read again.
     """
     current = table(address)
-    before, declared = current.latest_version, _declared(current)
+    before, declared = current.latest_version, _declared_schema(current)
     there = lv.open_table(address)  # what is open would take an empty listing for no news
     try:
         newer = look_again(current)
@@ -105,13 +105,13 @@ def latest(address: str, ref: str | None = None) -> Freshness:
         newer, other = False, True
     if other:
         current = _instead_of(current, there, address)
-    elif newer and (current.latest_version == before or declared != _declared(current, before)):
+    elif newer and (current.latest_version == before or declared != _declared_schema(current, before)):
         memory().forget(address)  # a tag, a schema that nothing is written with yet, or that was so until now
     version = current.latest_version if ref is None else current.snapshot(ref=ref).version
     return Freshness(version, now(), _replacements()[address])
 
 
-def _declared(table: Table, version: int | None = None) -> Schema | None:
+def _declared_schema(table: Table, version: int | None = None) -> Schema | None:
     """The columns of a version, or those declared now, where the two may differ: in a table with branches."""
     try:
         return None if table.refs().is_empty() else table.snapshot(version).schema
@@ -185,7 +185,7 @@ def statistics(address: str, version: int, columns: Sequence[str] | None = None)
     return complete_statistics(frames(address, table(address).latest_version), version, columns)
 
 
-@cached(64)
+@cache_values(64)
 def changes_plan(address: str, start: int, end: int) -> pl.DataFrame:
     """CHANGES_PLAN of the commits from `start` to `end`."""
     return table(address).changes_plan(start, end)

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lakeview.app import selection, uploads, widths
 from lakeview.app.pages import PAGES
 from lakeview.app.table_cells import Column, cells_and_columns, pandas_rows
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import choices, shorten
 
@@ -158,7 +158,7 @@ def prose(cells: Mapping[str, Iterable[str | int]]) -> None:
 
 def fold(label: str, key: str, *, icon: str | None = None, expanded: bool = False) -> Any:
     """What can be unfolded, at first only if `expanded`; whether it is open is in the link, under the key."""
-    return st.expander(label, icon=icon, key=linked(key, expanded, (True, False)), on_change="rerun")
+    return st.expander(label, icon=icon, key=link_widget(key, expanded, (True, False)), on_change="rerun")
 
 
 def nothing(what: str, why: str, page: str | None = None, label: str | None = None) -> None:
@@ -187,7 +187,7 @@ def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | N
             name = f"{key}-{position}"
             clickable = on_pick is not None and isinstance(chart.params, list) and bool(chart.params)
             st.altair_chart(
-                cast("Any", _Unchecked(_described(chart))),
+                cast("Any", _PlainSpecChart(_with_description(chart))),
                 theme=None,
                 width="stretch",
                 key=name,
@@ -261,7 +261,7 @@ def _with_heading(name: str, kind: Any) -> Any:
     }
 
 
-def _described(chart: Any) -> Any:
+def _with_description(chart: Any) -> Any:
     """The chart with a description, by which those who do not see it know what it shows: its title, if it has none."""
     # asked of the chart itself: a specification takes longer than all else that is done for a picture
     text = getattr(chart.title, "text", chart.title)
@@ -272,7 +272,7 @@ def _described(chart: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unchecked:
+class _PlainSpecChart:
     """A chart to the specification that Streamlit sends, without Altair's check of it against its schema: it took up to
     a third of the server's time for a page that is drawn again, while the charts of other visitors waited. Tests make
     the check."""

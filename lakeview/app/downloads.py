@@ -24,7 +24,7 @@ def offer(name: str, frame: pl.DataFrame) -> None:
     st.session_state.setdefault(_OFFERED, {})[name] = frame
 
 
-def offered() -> dict[str, pl.DataFrame]:
+def offered_frames() -> dict[str, pl.DataFrame]:
     """What the page offered in this run, by name."""
     frames: dict[str, pl.DataFrame] = st.session_state.get(_OFFERED, {})
     return dict(frames)
@@ -40,7 +40,7 @@ def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
             for kind, make in WRITERS.items():
                 st.download_button(
                     kind,
-                    _deferred(make, frame),
+                    _defer(make, frame),
                     file_name=f"{stem}-{name.replace(' ', '-')}.{kind.lower()}",
                     icon=":material/download:",
                     key=f"download-{name}-{kind}",
@@ -52,7 +52,7 @@ def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
 def csv_button(label: str, frame: pl.DataFrame, file_name: str, *, key: str) -> None:
     """A button that downloads a frame as CSV, made when it is pressed."""
     st.download_button(
-        label, _deferred(to_csv, frame), file_name=file_name, icon=":material/download:", key=key, on_click="ignore",
+        label, _defer(to_csv, frame), file_name=file_name, icon=":material/download:", key=key, on_click="ignore",
         help=CSV_NOTE,
     )  # fmt: skip
 
@@ -60,12 +60,12 @@ def csv_button(label: str, frame: pl.DataFrame, file_name: str, *, key: str) -> 
 def to_csv(frame: pl.DataFrame) -> bytes:
     """CSV, nested values as JSON text; texts and headers that a spreadsheet would run as a formula behind a quote."""
     rows = flat(frame)
-    columns = [_guarded(series) if series.dtype == pl.String else series for series in rows.get_columns()]
-    header = _guarded(pl.Series("header", rows.columns, dtype=pl.String)).to_frame().transpose()
+    columns = [_guard_formulas(series) if series.dtype == pl.String else series for series in rows.get_columns()]
+    header = _guard_formulas(pl.Series("header", rows.columns, dtype=pl.String)).to_frame().transpose()
     return (header.write_csv(include_header=False) + pl.DataFrame(columns).write_csv(include_header=False)).encode()
 
 
-def _guarded(texts: pl.Series) -> pl.Series:
+def _guard_formulas(texts: pl.Series) -> pl.Series:
     return texts.str.replace(r"^([=+\-@\t\r])", "'$1")
 
 
@@ -89,7 +89,7 @@ def to_parquet(frame: pl.DataFrame) -> bytes:
 WRITERS: Mapping[str, Callable[[pl.DataFrame], bytes]] = {"CSV": to_csv, "JSON": to_json, "Parquet": to_parquet}
 
 
-def _deferred(make: Callable[[pl.DataFrame], bytes], frame: pl.DataFrame) -> Callable[[], bytes]:
+def _defer(make: Callable[[pl.DataFrame], bytes], frame: pl.DataFrame) -> Callable[[], bytes]:
     return lambda: make(frame)
 
 

@@ -86,7 +86,7 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
         if fix:
             st.markdown(f":gray[Do] &ensp; {escape(as_typed(_sentence(fix)))}")
         is_folder = isinstance(error, errors.NotATableError) and way_out is not _SHARING
-        folder = selection.remembered().table if is_folder and here != "lake" else None
+        folder = selection.remembered_selection().table if is_folder and here != "lake" else None
         with st.container(horizontal=True, vertical_alignment="center"):
             _draw_way_out(way_out, error.place, here)
             is_first = st.session_state.get(_MESSAGES) == 1  # each of several on a page would have the same button
@@ -111,7 +111,7 @@ def _draw_way_out(way_out: _WayOut, place: str | None, here: str | None) -> None
 def _draw_readable_version() -> None:
     """To the newest version that can be read, where another is shown: a button, for a link to the page one is on
     would not come into the address bar."""
-    choice = selection.remembered()
+    choice = selection.remembered_selection()
     with suppress(errors.LakeviewError):  # of a table whose log cannot be listed no version is known
         address = tables.address(choice.table or "")
         latest = cache.latest(address, choice.ref).version
@@ -158,7 +158,7 @@ def public_text(text: str, typed: str = "") -> str:
 
 def as_typed(text: str) -> str:
     """A text of an error with the chosen table called as the link calls it."""
-    name = selection.remembered().table or ""
+    name = selection.remembered_selection().table or ""
     with suppress(errors.LakeviewError):  # a name that is none has no address
         typed = name.partition("#")[0]
         address = normalise(tables.address(typed), decode=True)
@@ -181,7 +181,7 @@ def _try_again() -> None:
 
 def _look_again() -> None:
     """Errors are not kept, so the run that follows reads again; what the store was asked before is asked again too."""
-    choice = selection.remembered()
+    choice = selection.remembered_selection()
     if choice.table is not None:
         with suppress(errors.LakeviewError):  # a name that is none: the run that follows says so
             cache.latest.clear(tables.address(choice.table), choice.ref)

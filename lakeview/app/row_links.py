@@ -47,7 +47,7 @@ def begin(page: str) -> None:
     history (docs/decisions/016). Where one step back has led between them, the page that was left is drawn with the
     parameters that it had, and Streamlit puts these in place of that step.
     """
-    before = st.session_state.get(_STEPS, {}).get((page, _sorted(_url())))
+    before = st.session_state.get(_STEPS, {}).get((page, _sort_parameters(_url())))
     if before is not None and _is_step_back(page):
         st.switch_page(PAGES[page].file, query_params=before)
     st.session_state[_HERE] = page
@@ -72,8 +72,8 @@ def follow() -> None:
 def go(page: str, parameters: Mapping[str, str]) -> None:
     """Goes to a page; one step back from it leads to the page and the parameters of now."""
     here, url = st.session_state.get(_HERE), _url()
-    between = _sorted({key: [text] for key, text in parameters.items()})
-    if here != page and between != _sorted(url):
+    between = _sort_parameters({key: [text] for key, text in parameters.items()})
+    if here != page and between != _sort_parameters(url):
         st.session_state.setdefault(_STEPS, {})[here, between] = url
     st.switch_page(PAGES[page].file, query_params=parameters)
 
@@ -82,7 +82,7 @@ def _url() -> dict[str, list[str]]:
     return {key: st.query_params.get_all(key) for key in st.query_params}
 
 
-def _sorted(parameters: Mapping[str, list[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _sort_parameters(parameters: Mapping[str, list[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(sorted((key, tuple(texts)) for key, texts in parameters.items()))
 
 

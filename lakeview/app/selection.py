@@ -52,7 +52,7 @@ def current() -> Selection:
     """
     parameters = _parameters()
     if TABLE not in parameters:
-        return remembered()
+        return remembered_selection()
     st.session_state[_REMEMBERED] = Selection(parameters[TABLE])
     version, base = (
         _version(_number(parameters.get(key), parameters[TABLE]), asks, key)
@@ -63,7 +63,7 @@ def current() -> Selection:
     return choice
 
 
-def remembered() -> Selection:
+def remembered_selection() -> Selection:
     """The selection of this run, as `current()` found it."""
     selection: Selection = st.session_state.get(_REMEMBERED, Selection())
     return selection
@@ -81,7 +81,7 @@ def select(
 def select_part(key: str, text: str | None) -> None:
     """Chooses another version or base, as it was typed, and leaves the rest as it is shown, or as another picker has
     just chosen it; None for none. `current()` of the next run says what is wrong with it, if anything."""
-    parts = {**(_parameters() or remembered().parameters()), key: text}
+    parts = {**(_parameters() or remembered_selection().parameters()), key: text}
     _choose({name: value for name, value in parts.items() if value is not None})
 
 
@@ -89,25 +89,25 @@ def settle(selection: Selection | None = None) -> None:
     """Makes this the selection of the URL and of the session; without one, what was asked for as it was asked."""
     if selection is not None:
         st.session_state[_REMEMBERED] = selection
-    _write((_parameters() or remembered().parameters()) if selection is None else selection.parameters())
+    _write((_parameters() or remembered_selection().parameters()) if selection is None else selection.parameters())
     st.session_state.pop(_SELECTION, None)
 
 
 def select_version(version: int | None) -> None:
     """Moves to another version of the same table; None for the latest."""
-    now = remembered()
+    now = remembered_selection()
     select(now.table, version, now.base, now.ref)
 
 
 def select_base(base: int | None) -> None:
     """Compares with another version; None for no comparison."""
-    now = remembered()
+    now = remembered_selection()
     select(now.table, now.version, base, now.ref)
 
 
 def select_ref(ref: str | None) -> None:
     """Moves to the newest version of a branch or tag; None for the default branch."""
-    now = remembered()
+    now = remembered_selection()
     select(now.table, None, now.base, ref)
 
 
@@ -116,7 +116,7 @@ def link(**changes: object) -> dict[str, str]:
     parameters (`commit=35`) are added as text."""
     own = {key: value for key, value in changes.items() if key in OWN}
     further = {key: str(value) for key, value in changes.items() if key not in own and value is not None}
-    return replace(remembered(), **own).parameters() | further  # type: ignore[arg-type]  # keys are Selection's own
+    return replace(remembered_selection(), **own).parameters() | further  # type: ignore[arg-type]  # keys are Selection's own
 
 
 def permalink(*, pinned: bool = True) -> str:

@@ -66,7 +66,7 @@ class OpenTable:
         return None if self.base is None else replace(self, version=self.base).snapshot
 
     @property
-    def compared(self) -> int | None:
+    def compared_version(self) -> int | None:
         """The version that Compare takes as the base: the one chosen, else the one before; None for the first."""
         if self.base is not None:
             return self.base

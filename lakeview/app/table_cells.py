@@ -75,7 +75,7 @@ def cells_and_columns(
     needs = [columns[name].needs(cells, labels[name], unknown) for name, cells in visible.items()]
     return pl.DataFrame(visible), {
         name: columns[name].kind(labels[name], width=width, **columns[name].options_for(cells))
-        for (name, cells), width in zip(visible.items(), widths.fitted(needs, place), strict=True)
+        for (name, cells), width in zip(visible.items(), widths.fit_widths(needs, place), strict=True)
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from lakeview.app import cache, uploads
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 from lakeview.model import config
 from lakeview.model.errors import AccessDeniedError, LakeviewError, NotATableError
 
@@ -105,7 +105,7 @@ def address(name: str) -> str:
     return addresses[name]
 
 
-def typed(text: str) -> str:
+def strip_typed_name(text: str) -> str:
     """What was typed or pasted as a name: without blanks around it, and without the quotes of a shell's word."""
     name = text.strip()
     quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'`"
@@ -115,7 +115,7 @@ def typed(text: str) -> str:
 def picker_name(text: str) -> str:
     """What was typed into the picker of tables as a name: that of the only offer whose last part it is, else an
     address. Streamlit puts what is typed before the offers that match it."""
-    name = typed(text)
+    name = strip_typed_name(text)
     ends = [offer.name for offer in offers() if offer.label.rpartition(" / ")[2].casefold() == name.casefold()]
     return ends[0] if len(ends) == 1 else name
 
@@ -157,7 +157,9 @@ def root_input(placeholder: str) -> str | None:
     The first configured root, or the demo lake, is the default.
     """
     offered = _offered_roots()
-    root: str = st.text_input("Root", key=linked(ROOT, next(iter(offered), "")), placeholder=placeholder, width=420)
+    root: str = st.text_input(
+        "Root", key=link_widget(ROOT, next(iter(offered), "")), placeholder=placeholder, width=420
+    )
     if len(offered) > 1:
         st.selectbox(
             "Offered roots",

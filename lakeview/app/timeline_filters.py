@@ -16,7 +16,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import answers
 from lakeview.app.components import unknown_name
-from lakeview.app.widget_state import linked, write_parameter
+from lakeview.app.widget_state import link_widget, write_parameter
 
 MEASURES = ("rows", "bytes", "files")
 ALL_WRITERS = "all writers"
@@ -57,7 +57,7 @@ def controls(timeline: pl.DataFrame) -> Filters:
             MEASURES,
             required=True,
             format_func=str.capitalize,
-            key=linked("measure", "rows", MEASURES),
+            key=link_widget("measure", "rows", MEASURES),
             label_visibility="collapsed",
         )
         lanes = _lanes(timeline)
@@ -66,7 +66,7 @@ def controls(timeline: pl.DataFrame) -> Filters:
         writer = _writer(writers)
         before, span = _time(timeline)
     unknown_name(WRITER, writers, "writer of these commits", "those of all writers are shown")
-    commits = answers.narrowed(timeline, lanes, writer, before)
+    commits = answers.narrow_timeline(timeline, lanes, writer, before)
     if span is not None:
         commits = commits.filter(pl.col("timestamp").is_between(span[0], span[1] + _MINUTE, closed="left"))
     return Filters(measure or "rows", commits, span)
@@ -141,7 +141,7 @@ def _time(timeline: pl.DataFrame) -> tuple[str, tuple[datetime, datetime] | None
         help="or drag over the first chart",
     ):
         before = st.segmented_control(
-            "Before the last commit", list(answers.SPANS), required=True, key=linked("span", "all", answers.SPANS)
+            "Before the last commit", list(answers.SPANS), required=True, key=link_widget("span", "all", answers.SPANS)
         )
         _slider(limits, interval or limits, step)
         st.button("Any time", key="any-time", on_click=_forget_range, disabled=interval is None)

@@ -78,12 +78,12 @@ def address(name: str, *, must_exist: bool = True) -> str:
 
 def public_text(text: str) -> str:
     """A text with each path or name of such a file replaced by `team.share (uploaded)`."""
-    return _replaced(text, lambda match: f"{match['name']} ({_WHOSE[match['purpose']]})")
+    return _replace(text, lambda match: f"{match['name']} ({_WHOSE[match['purpose']]})")
 
 
 def own_address(text: str) -> str:
     """The address of a table as the owner of its profile writes it on a machine of their own."""
-    return _replaced(text, lambda match: match["name"])
+    return _replace(text, lambda match: match["name"])
 
 
 def fix(kind: str, place: str | None) -> str | None:
@@ -92,5 +92,5 @@ def fix(kind: str, place: str | None) -> str | None:
     return None if match is None else _FIXES.get((match["purpose"], kind))
 
 
-def _replaced(text: str, substitute: Callable[[re.Match[str]], str]) -> str:
+def _replace(text: str, substitute: Callable[[re.Match[str]], str]) -> str:
     return _LINK.sub(substitute, _FILE.sub(substitute, text))

@@ -25,7 +25,7 @@ def begin(page: str) -> None:
         st.session_state[_PAGE], st.session_state[_LINKS], st.session_state[_DEFAULTS] = page, {}, {}
 
 
-def linked(
+def link_widget(
     key: str,
     default: Any = "",
     options: Iterable[Any] | None = None,
@@ -67,7 +67,7 @@ def choice(label: str, options: Sequence[_T], key: str, default: _T | None = Non
     without one the first option."""
     start = options[0] if default is None else default
     state: _T = st.selectbox(
-        label, options, key=linked(key, start, options), label_visibility="collapsed", width=width, **more
+        label, options, key=link_widget(key, start, options), label_visibility="collapsed", width=width, **more
     )
     return state
 
@@ -75,7 +75,7 @@ def choice(label: str, options: Sequence[_T], key: str, default: _T | None = Non
 def page_number(height: int, size: int, key: str, start: int = 1) -> int:
     """Draws the choice of a page of so many rows, if there is more than one, in the link under this key; its number."""
     pages = max(1, -(-height // size))
-    return int(st.pagination(pages, key=linked(key, start, range(1, pages + 1)))) if pages > 1 else 1
+    return int(st.pagination(pages, key=link_widget(key, start, range(1, pages + 1)))) if pages > 1 else 1
 
 
 def _option(state: Any, default: Any, texts: dict[str, Any] | None, *, many: bool) -> Any:

@@ -62,7 +62,7 @@ def needs(label: str, texts: Iterable[str], *, least: int = 0, may_be_cut: bool 
     return Needs(whole, max(heading, min(whole, max(_SHORTEST, uncut))) if may_be_cut else whole)
 
 
-def fitted(columns: Sequence[Needs], place: int) -> list[int]:
+def fit_widths(columns: Sequence[Needs], place: int) -> list[int]:
     """The width of each column: what it needs while there is room for all; else the widest that can be cut give way,
     each to the same width. More than the place, if none can give way any more."""
 

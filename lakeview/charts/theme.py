@@ -75,7 +75,7 @@ def finish_chart(
 ) -> AnyChart:
     """The chart, which is changed, with theme, size and title; `height` is the plot's, without title and axis.
 
-    As wide as its container; `stacked` gives a picture a width in pixels, and `width` one whose texts lie by pixels.
+    As wide as its container; `stack_charts` gives a picture a width in pixels, `width` one whose texts lie by pixels.
 
     Altair's own `properties` and `configure` copy all layers of a chart, several times: with them the panels of a
     timeline took 0.15 s to be made, and take 0.10 s without.

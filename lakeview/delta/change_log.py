@@ -16,7 +16,7 @@ from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile, table_protocol
 from lakeview.delta.log.commits import Commit, mentions, only, parse_commit
 from lakeview.delta.log.history import History
-from lakeview.delta.log.paths import canonical, decoded
+from lakeview.delta.log.paths import canonical, decode_paths
 from lakeview.delta.table import DeltaTable
 from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
@@ -153,7 +153,7 @@ class _EarlierFiles:
 
     def paths(self, actions: Sequence[FileAction]) -> list[str]:
         """Canonical paths of actions."""
-        paths = decoded(pl.Series([a.path for a in actions], dtype=pl.String()))
+        paths = decode_paths(pl.Series([a.path for a in actions], dtype=pl.String()))
         return canonical(paths, self._table.storage.root).to_list()
 
     def of(self, version: int, action: FileAction, path: str) -> tuple[PartitionText, int | None]:
@@ -164,7 +164,7 @@ class _EarlierFiles:
         if self._by_path is None:
             adds = self._table.state(max(version - 1, 0)).adds(["partition_values", "size"])
             rows = adds.select("key", "partition_values", "size").iter_rows()
-            self._by_path = {key: (self._shared(values), size) for key, values, size in rows}
+            self._by_path = {key: (self._share(values), size) for key, values, size in rows}
         earlier_values, earlier_size = self._by_path.get(path, ({}, None))
         return earlier_values if values is None else values, earlier_size if size is None else size
 
@@ -172,10 +172,10 @@ class _EarlierFiles:
         """Remember what a commit adds."""
         if self._by_path is not None:
             adds = [a for _, a in only("add", [commit])]
-            files = ((self._shared(a.partition_values), a.size) for a in adds)
+            files = ((self._share(a.partition_values), a.size) for a in adds)
             self._by_path |= dict(zip(self.paths(adds), files, strict=True))
 
-    def _shared(self, values: dict[str, str | None] | None) -> PartitionText:
+    def _share(self, values: dict[str, str | None] | None) -> PartitionText:
         """One dict for all files of a partition: a table has fewer partitions than files."""
         own = values or {}
         return self._distinct.setdefault(tuple(own.items()), own)

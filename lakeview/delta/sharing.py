@@ -18,7 +18,7 @@ from lakeview.delta.data.change_schema import incompatibility
 from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.files import DeltaLoader, files_frame
-from lakeview.delta.data.partition_values import partition_fields, typed
+from lakeview.delta.data.partition_values import parse_values, partition_fields
 from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.schemas import schema_text
@@ -56,11 +56,41 @@ from lakeview.model.type_tree import fields_below, nodes
 from lakeview.rows.field_places import Match
 
 __all__ = [
-    "CLIENT_FEATURES", "LOG_FOLDER", "Action", "AddCDCFile", "AddFile", "ChangeLog", "ChangeScan", "ChangedFile",
-    "CommitChanges", "DeletionVectorDescriptor", "DeltaTable", "FileAction", "Format", "ListedFiles", "Long",
-    "Metadata", "Protocol", "RemoveFile", "TableHead", "change_scan", "check_type_changes", "decode_path",
-    "delete_old", "encode_path", "file_features", "is_replaced", "listing", "live_lifetimes", "maintain", "read_head",
-    "schema_text", "typed", "vector_path", "vector_value", "without_nulls",
+    "CLIENT_FEATURES",
+    "LOG_FOLDER",
+    "Action",
+    "AddCDCFile",
+    "AddFile",
+    "ChangeLog",
+    "ChangeScan",
+    "ChangedFile",
+    "CommitChanges",
+    "DeletionVectorDescriptor",
+    "DeltaTable",
+    "FileAction",
+    "Format",
+    "ListedFiles",
+    "Long",
+    "Metadata",
+    "Protocol",
+    "RemoveFile",
+    "TableHead",
+    "change_scan",
+    "check_type_changes",
+    "decode_path",
+    "delete_old",
+    "encode_path",
+    "file_features",
+    "is_replaced",
+    "listing",
+    "live_lifetimes",
+    "maintain",
+    "parse_values",
+    "read_head",
+    "schema_text",
+    "vector_path",
+    "vector_value",
+    "without_nulls",
 ]  # fmt: skip
 
 CLIENT_FEATURES = frozenset(name for name in READER_FEATURES if name not in ("v2Checkpoint", "vacuumProtocolCheck"))

@@ -18,5 +18,5 @@ def escape(values: pl.Expr) -> pl.Expr:
 
 
 def unescape(texts: pl.Expr) -> pl.Expr:
-    """The values that `escaped` made these of."""
+    """The values that `escape` made these of."""
     return texts.str.replace_all(SLASH, "/", literal=True).str.replace_all(PERCENT, "%$1")

@@ -106,7 +106,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """How far the next batch goes; `start` where nothing is new."""
-        offset = self._checked(start)
+        offset = self._check_offset(start)
         latest = self.table.latest_version if self._until is None else self._until
         end = replace(offset, version=max(latest, offset.version))
         if not isinstance(limit, ReadMaxFiles):
@@ -130,7 +130,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Of the first batch, Spark records the end alone, and asks for the beginning again after a restart, when the
         table may have grown: the end has where the stream began.
         """
-        begin, stop = self._checked(start), self._checked(end)
+        begin, stop = self._check_offset(start), self._check_offset(end)
         last = min(stop.version, self.table.latest_version)  # of a batch that is planned again commits may be gone
         before = begin.version if stop.first in (None, begin.first) else stop.first
         first = self._first_there(before + 1, last)
@@ -205,7 +205,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _id(self) -> str:
         return str(self.table.state().metadata.id)
 
-    def _checked(self, value: Mapping[str, Any]) -> _Offset:
+    def _check_offset(self, value: Mapping[str, Any]) -> _Offset:
         """An offset of the table as it is now. InvalidRequestError for one of another table, VersionNotFoundError where
         commits were taken back."""
         offset = _Offset.parse(value)

@@ -55,7 +55,7 @@ def _data_file_missing(match: re.Match[str]) -> LakeviewError:
     )
 
 
-def _malformed(match: re.Match[str]) -> LakeviewError:
+def _malformed_row(match: re.Match[str]) -> LakeviewError:
     return InvalidRequestError(
         f"a row of the source is not what its schema says, and its mode is FAILFAST: {match[1]}",
         fix="correct the source, or read it with mode PERMISSIVE and a column _corrupt_record: nothing was committed",
@@ -100,7 +100,7 @@ def _update_mode(_: re.Match[str]) -> LakeviewError:
 
 _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], LakeviewError]], ...] = (
     (_MISSING_FILE, _data_file_missing),
-    (_MALFORMED, _malformed),
+    (_MALFORMED, _malformed_row),
     (_FULL, _full),
     (_SLOW_WORKER, _slow_worker),
     (_LOST_EXECUTOR, _executor_lost),

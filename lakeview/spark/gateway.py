@@ -51,7 +51,7 @@ class Gateway:
     secret: str
 
     @contextmanager
-    def announced(self) -> Iterator[None]:
+    def announce(self) -> Iterator[None]:
         """While this holds, pyspark connects here instead of starting a JVM.
 
         Not longer than that: a child process that inherited the variables would join our JVM instead of having its own.

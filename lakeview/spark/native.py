@@ -45,10 +45,10 @@ def native_rows(spark: SparkSession, files: Sequence[NativeFile], schema: Schema
     """Frames that together hold the rows of the files, with the columns of `schema` under positions as names."""
     masked = [file for file in files if file.deleted]
     unmasked = [file for file in files if not file.deleted]
-    alike = _grouped(unmasked, by_values=True)
+    alike = _group_files(unmasked, by_values=True)
     frames: list[DataFrame] = []
     if len(alike) > 1:
-        layouts = _grouped(unmasked, by_values=False)
+        layouts = _group_files(unmasked, by_values=False)
         by_folders = _with_folders(layouts, schema)
         frames += [_Scan(spark, group, schema, fields).with_folders() for group, fields in by_folders]
         alike = _without(alike, (group for group, _ in by_folders))
@@ -56,7 +56,7 @@ def native_rows(spark: SparkSession, files: Sequence[NativeFile], schema: Schema
             masked += [file for group in alike for file in group]
             alike = []
     frames += [_Scan(spark, group, schema).with_literals() for group in alike]
-    return frames + [_Scan(spark, group, schema).with_join() for group in _grouped(masked, by_values=False)]
+    return frames + [_Scan(spark, group, schema).with_join() for group in _group_files(masked, by_values=False)]
 
 
 def _with_folders(
@@ -88,7 +88,7 @@ def _partitions(files: Sequence[NativeFile], schema: Schema) -> list[spark_types
     return partitions if partitions and are_distinct(partitions, files[0].layout.schema.fields) else None
 
 
-def _grouped(files: Iterable[NativeFile], *, by_values: bool) -> list[list[NativeFile]]:
+def _group_files(files: Iterable[NativeFile], *, by_values: bool) -> list[list[NativeFile]]:
     """Files of one layout, and with the same values in the log."""
     groups: dict[Any, list[NativeFile]] = {}
     for file in files:

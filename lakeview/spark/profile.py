@@ -121,7 +121,7 @@ class SparkAggregates:
         counts = values.groupBy("column", "value").agg(f.count(f.lit(1)).alias("rows"))
         most = f.min_by(f.struct("value", "rows"), f.struct(-f.col("rows"), "value"), TOP)
         return (
-            _binned(counts, columns, family)
+            _add_bins(counts, columns, family)
             .groupBy("column", "bin")
             .agg(f.count(f.lit(1)).alias("distinct"), f.sum("rows").alias("rows"), most.alias(f"top {family}"))
         )
@@ -140,7 +140,7 @@ def _no_facts(name: str, kind: pl.DataType) -> Facts:
     return Facts(name, kind, 0, 0, 0, None, None)
 
 
-def _binned(counts: DataFrame, columns: Mapping[int, Sequence[Any]], family: str) -> DataFrame:
+def _add_bins(counts: DataFrame, columns: Mapping[int, Sequence[Any]], family: str) -> DataFrame:
     """The counts with `bin`: how many edges after the first the value has reached. A binary search, since comparing
     with the very edges gives the bins of other engines, and arithmetic would not."""
     binned = counts.withColumn("bin", f.lit(0))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.partition_values import typed
+from lakeview.delta.data.partition_values import parse_values
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.partition_conditions import partition_condition, selected
+from lakeview.delta.write.partition_conditions import partition_condition, select_rows
 from lakeview.delta.write.row_rules import null_for_empty
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
@@ -45,7 +45,7 @@ class Replacement:
             return False
         return not set(predicate(where, self.context.schema).meta.root_names()) <= set(self.context.partition_columns)
 
-    def checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def check_rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches, on an executor. ConstraintViolationError for rows that the condition does not select: they would
         be there twice after the next write."""
         where = self.options.replace_where
@@ -70,7 +70,7 @@ class Replacement:
             first += batch.num_rows
             table_rows = null_for_empty(table_rows, schema, self.context.partition_columns)
             values = pl.DataFrame(pl.from_arrow(table_rows))
-            outside = batch.num_rows - int(selected(values, batch.num_rows, condition).sum() or 0)
+            outside = batch.num_rows - int(select_rows(values, batch.num_rows, condition).sum() or 0)
             if outside:
                 raise _outside(f"{outside:,} rows are", where)
             yield batch
@@ -98,9 +98,9 @@ class Replacement:
         for name in self.context.partition_columns:
             field = self.context.schema[name]
             recorded = [(add.partition_values or {}).get(field.stored_name) for add in adds]
-            values[name] = typed(pl.Series(name, recorded, pl.String()), field.type)
+            values[name] = parse_values(pl.Series(name, recorded, pl.String()), field.type)
         condition = partition_condition(where, self.context.schema, list(values))
-        inside = selected(pl.DataFrame(values), len(adds), condition).fill_null(value=False)
+        inside = select_rows(pl.DataFrame(values), len(adds), condition).fill_null(value=False)
         if not inside.all():
             stray = {name: series.filter(~inside)[0] for name, series in values.items()}
             raise _outside(f"rows of partition {stray} are", where)

@@ -123,7 +123,7 @@ def roll_up(
 
 def _manifest_files(spark: SparkSession, table: IcebergTable, version: int | None) -> DataFrame:
     reader = ManifestReader.of(table, version)
-    tasks = packed(table.manifests(reader.version)) if reader.version != NO_SNAPSHOT else []
+    tasks = pack_manifests(table.manifests(reader.version)) if reader.version != NO_SNAPSHOT else []
     # one row a task: a shuffle by their number gives each its own
     rows = spark.createDataFrame([(paths,) for paths in tasks], "paths array<string>").repartition(max(1, len(tasks)))
     # a file that two manifests list counts once, as in the library
@@ -185,7 +185,7 @@ class ManifestReader:
                 yield files.select(*_MANIFEST_COLUMNS, partition_values=_texts(files))
 
 
-def packed(manifests: pl.DataFrame) -> list[list[str]]:
+def pack_manifests(manifests: pl.DataFrame) -> list[list[str]]:
     """The paths of MANIFESTS of data, as many together as one task reads."""
     data = manifests.filter(pl.col("content") == "data")
     task = data["size"].fill_null(TASK_BYTES).cum_sum() // TASK_BYTES

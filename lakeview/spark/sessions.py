@@ -122,7 +122,7 @@ def session(
         spark = SparkSession.getActiveSession()
         if spark is None and not submitted:
             gateway = _gateway_for(java, spark_settings, variables, own_group=own_group)
-            with gateway.announced():
+            with gateway.announce():
                 spark = builder.getOrCreate()
             atexit.register(_end, spark, gateway)
         elif spark is None:

@@ -164,7 +164,7 @@ class StreamFiles:
         if key not in self._tasks:
             # what lies before is not asked for again: offsets only grow
             self._tasks = {k: tasks for k, tasks in self._tasks.items() if k[0] >= offset.version - 1}
-            tasks = self._rows_of(offset.version) if offset.initial else self._added(offset.version)
+            tasks = self._rows_of(offset.version) if offset.initial else self._added_tasks(offset.version)
             self._tasks[key] = select_columns(tasks, self.schema, self._columns)
         return self._tasks[key]
 
@@ -176,7 +176,7 @@ class StreamFiles:
         scan = Scan(self.table.state(version), self.schema, self._partitions(), self.table.address)
         return sorted(self._with_roots(scan.tasks(None)), key=lambda task: task.path)
 
-    def _added(self, version: int) -> list[FileTask]:
+    def _added_tasks(self, version: int) -> list[FileTask]:
         commit = self._commit(version)
         if commit is None:
             return []

@@ -147,7 +147,7 @@ def _to_spark(kind: DataType, column: str) -> spark_types.DataType:
             return spark_types.StructType([spark_types.StructField(f.name, _to_spark(f.type, column)) for f in fields])
         case PrimitiveType(name):
             if name not in PRIMITIVES:
-                raise _unsupported(column, name, "leave the column out: name the others in `columns`")
+                raise _unsupported_type(column, name, "leave the column out: name the others in `columns`")
             return PRIMITIVES[name]
 
 
@@ -165,11 +165,11 @@ def _from_spark(kind: spark_types.DataType, column: str) -> DataType:
             return PrimitiveType("string")
         case _:
             if type(kind) not in _NAMES:
-                raise _unsupported(column, kind.simpleString(), "cast the column before writing")
+                raise _unsupported_type(column, kind.simpleString(), "cast the column before writing")
             return PrimitiveType(_NAMES[type(kind)])
 
 
-def _unsupported(column: str, kind: str, fix: str) -> UnsupportedTableError:
+def _unsupported_type(column: str, kind: str, fix: str) -> UnsupportedTableError:
     return UnsupportedTableError(
         f"column {column} has the type {kind}, which does not pass between lakeview and Spark",
         fix=fix,

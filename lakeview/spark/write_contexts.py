@@ -93,9 +93,9 @@ def evolve(transaction: Transaction, rows: Schema) -> None:
     """Add what the rows have and the table lacks to its schema, if there is anything; in a table whose types are
     widened, give columns, fields of structs, and parts of lists and maps the wider types that the rows have."""
     if transaction.definition.widens_types:
-        types = {_folded(node.path): node.type for node in nodes(rows)}
+        types = {_fold_path(node.path): node.type for node in nodes(rows)}
         for node in nodes(transaction.schema):
-            type_ = types.get(_folded(node.path), node.type)
+            type_ = types.get(_fold_path(node.path), node.type)
             if type_ != node.type and widens_unasked(node.type, type_):
                 transaction.widen_column(node.path, type_)
     schema = merge_schemas(transaction.schema, rows)
@@ -103,7 +103,7 @@ def evolve(transaction: Transaction, rows: Schema) -> None:
         transaction.evolve(schema)
 
 
-def _folded(path: Sequence[str]) -> tuple[str, ...]:
+def _fold_path(path: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.casefold() for part in path)
 
 

@@ -80,7 +80,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         """
         if self.ignored:
             return FilesWritten([], 0, self.definition)
-        rows = _Counter(self.replacement.checked(map(in_utc, iterator)))
+        rows = _Counter(self.replacement.check_rows(map(in_utc, iterator)))
         counts_only = self.options.statistics is Statistics.COUNTS
         adds = write_files(
             replace(self.context, indexed=frozenset()) if counts_only else self.context,
@@ -113,7 +113,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         except BaseException:
             self._discard(messages)
             raise
-        described, metrics = self._described(adds, sum(message.rows for message in file_messages))
+        described, metrics = self._describe(adds, sum(message.rows for message in file_messages))
         with table.transaction(
             self.options.operation,
             parameters=described if parameters is None else dict(parameters),
@@ -189,7 +189,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         ours = self.context
         return replace(there, write_id=ours.write_id, rows_per_file=ours.rows_per_file) == ours
 
-    def _described(self, adds: Sequence[AddFile], rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _describe(self, adds: Sequence[AddFile], rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """operationParameters and operationMetrics, in the words the operation is known by."""
         size = sum(add.size for add in adds)
         if not self.options.data_change:

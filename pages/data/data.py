@@ -10,13 +10,13 @@ from lakeview.app.components import card, first_line, nothing
 from lakeview.app.data import changes, filters, panels, profile, sql
 from lakeview.app.query import budget, runner
 from lakeview.app.query.budget import Cost
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 
 now = session.current()
 runner.start_ahead(now.address)
 answer_place = st.container()
 preview, profiled, query, changed = st.tabs(
-    panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun"
+    panels.TABS, key=link_widget("tab", panels.TABS[0], panels.TABS), on_change="rerun"
 )
 
 if preview.open:

@@ -8,7 +8,7 @@ from lakeview import views
 from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, first_line, nothing
 from lakeview.app.quality import constraints, panels
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 
 now = session.current()
 
@@ -29,7 +29,7 @@ with errors.messages(here="quality"):
         downloads.offer("loads by column", loads)
         column = panels.picked_column(now, loads, findings, panels.TRENDS_NOTE)
         each, table, partitions = st.tabs(
-            panels.TABS, key=linked("tab", panels.TABS[0], panels.TABS), on_change="rerun"
+            panels.TABS, key=link_widget("tab", panels.TABS[0], panels.TABS), on_change="rerun"
         )
         if each.open:
             with each:

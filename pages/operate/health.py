@@ -15,7 +15,7 @@ with errors.messages(here="health"):
         panels.findings(findings)
     with errors.messages(here="health"):  # what a cleanup removes is unknown where the newest version cannot be read
         retention = now.look.retention_simulation()
-        is_dated = panels.dated(retention)
+        is_dated = panels.has_times(retention)
         with card("Cleanup, simulated", panels.simulator_note(retention) if is_dated else "", key="simulator"):
             if not is_dated:
                 nothing("Cleanup cannot be simulated.", "No version has a timestamp.", "overview")

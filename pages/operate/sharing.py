@@ -6,11 +6,11 @@ import streamlit as st
 
 from lakeview.app import errors
 from lakeview.app.sharing import provider, recipient
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 
 if provider.is_configured():
     received, shared, audit = st.tabs(
-        list(recipient.TABS), key=linked("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
+        list(recipient.TABS), key=link_widget("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
     )
     if received.open:
         with received, errors.messages(here="sharing"):

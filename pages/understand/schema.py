@@ -8,13 +8,13 @@ from lakeview import views
 from lakeview.app import downloads, errors, metadata_panels, session
 from lakeview.app.components import card, first_line, nothing
 from lakeview.app.schema import panels
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 
 TABS = ["Columns", "What changed", "Since when"]
 
 now = session.current()
 first_line(panels.answer(now))
-columns, difference, history = st.tabs(TABS, key=linked("tab", TABS[0], TABS), on_change="rerun")
+columns, difference, history = st.tabs(TABS, key=link_widget("tab", TABS[0], TABS), on_change="rerun")
 
 if columns.open:
     with columns, errors.messages(here="schema"):
@@ -35,7 +35,7 @@ if columns.open:
 
 if difference.open:
     with difference, errors.messages(here="schema"):
-        before, after = panels.compared(now)
+        before, after = panels.compared_versions(now)
         changes = views.schema.breaking.breaking(views.schema.diff.diff_schemas(before.schema, after.schema))
         downloads.offer("changes", changes)
         with card(panels.diff_title(before, after), panels.diff_note(changes)):

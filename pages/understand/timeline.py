@@ -8,13 +8,13 @@ from lakeview import charts, views
 from lakeview.app import answers, cache, commits, downloads, errors, metadata_panels, session, timeline_filters
 from lakeview.app.components import card, dark, first_line, side_by_side, stack
 from lakeview.app.timeline import audit, drawer, lifetimes
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 
 now = session.current()
 timeline = now.look.timeline()
 first_line(views.first_lines.timeline_line(timeline, cache.now(), has_baseline=now.look.has_baseline()))
 names = commits.tabs(now)
-tabs = dict(zip(names, st.tabs(names, key=linked("tab", names[0], names), on_change="rerun"), strict=True))
+tabs = dict(zip(names, st.tabs(names, key=link_widget("tab", names[0], names), on_change="rerun"), strict=True))
 
 if tabs["Commits"].open:
     with tabs["Commits"]:

@@ -1,4 +1,4 @@
-"""The link holds the view: the state of every widget is in it, by `linked`, or by what this list says."""
+"""The link holds the view: the state of every widget is in it, by `link_widget`, or by what this list says."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ OF_NO_VIEW = {
 
 
 def widgets() -> Iterator[tuple[str, str | None]]:
-    """Where each widget is made, and its key; None for one that `linked` gave it."""
+    """Where each widget is made, and its key; None for one that `link_widget` gave it."""
     for path in [*(ROOT / "lakeview/app").rglob("*.py"), *(ROOT / "pages").rglob("*.py")]:
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in WIDGETS:
                 if getattr(call.func.value, "id", "st") != "st":
                     continue
                 key = next((word.value for word in call.keywords if word.arg == "key"), None)
-                is_linked = isinstance(key, ast.Call) and getattr(key.func, "id", "") == "linked"
+                is_linked = isinstance(key, ast.Call) and getattr(key.func, "id", "") == "link_widget"
                 yield f"{path.relative_to(ROOT)} line {call.lineno}", None if is_linked else ast.unparse(key or _NONE)
 
 

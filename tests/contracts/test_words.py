@@ -20,6 +20,17 @@ PARTICIPLES = frozenset({
 })  # fmt: skip
 """A participle or adverb alone does not say of what: `asked_columns` does, `asked` does not."""
 
+_PARTICIPLE = re.compile(r"[a-z]{2,}(ed|wn|ght|ept|eld|oken|iven|aken|itten)")
+
+_NO_PARTICIPLES = frozenset({"feed", "field", "height", "midnight", "seed", "shutdown", "token", "weight"})
+
+_PARTICIPLES_WITH_REASON = {
+    "created": "a property of snapshots, as DESIGN of the project names it",
+    "violated": "a verdict of the audit",
+    "unknown": "what a tree of conditions has no node for",
+}
+"""Of classes and functions, whose names are verbs with an object or nouns."""
+
 RIDDLES = re.compile(
     r"\b(whoever|whatever|nobody|somebody|anew|upkeep|upkept|spares?|spared|clean-ups?)\b", re.IGNORECASE
 )
@@ -50,9 +61,22 @@ def bare(name: str) -> bool:
     return name.strip("_").lower() in PARTICIPLES
 
 
+def is_participle(name: str) -> bool:
+    """Whether the name of a class or function is a past participle alone."""
+    word = name.strip("_").lower()
+    is_one_word = name.strip("_")[1:].islower() and "_" not in name.strip("_")
+    return (
+        is_one_word
+        and bool(_PARTICIPLE.fullmatch(word))
+        and word not in _NO_PARTICIPLES | _PARTICIPLES_WITH_REASON.keys()
+    )
+
+
 def faults(source: str) -> list[str]:
     tree = ast.parse(source)
     names = [f"line {line}: {name}" for line, name in definitions(tree) if bare(name)]
+    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]
+    names += [f"line {n.lineno}: {n.name}" for n in blocks if is_participle(n.name) and not bare(n.name)]
     owners = (n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef))
     lines = [(getattr(owner, "lineno", 1), (ast.get_docstring(owner) or "").partition("\n")[0]) for owner in owners]
     return [*names, *(f"line {at}: {match[0]}" for at, line in lines if (match := RIDDLES.search(line)))]
@@ -82,6 +106,8 @@ def test_names_and_first_lines_use_the_words_of_the_field(name: str) -> None:
         ("def read() -> None:\n    told = 1", "line 2: told"),
         ("def read() -> None:\n    state.found = 1", "line 2: found"),
         ("match state:\n    case [shown]: ...", "line 2: shown"),
+        ("def _checked(rows: int) -> int: ...", "line 1: _checked"),
+        ("class Located: ...", "line 1: Located"),
         ('"""Whoever writes the table."""', "line 1: Whoever"),
     ],
 )

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeview as lv
-from lakeview.delta.data.decimal_bounds import loosened
+from lakeview.delta.data.decimal_bounds import loosen
 from tests.builders.history import DeltaHistory
 
 VALUES: dict[str, tuple[tuple[int, int], str]] = {
@@ -49,7 +49,7 @@ def test_bounds_hold_after_a_double(unscaled: int, scale: int) -> None:
     value = Decimal(unscaled).scaleb(-scale)
     text = pl.Series([format(Decimal(repr(float(value))), "f")])
     bound = text.cast(pl.Decimal(30, scale), strict=False)
-    low, high = (loosened(bound, text, side)[0].to_list()[0] for side in ("min", "max"))
+    low, high = (loosen(bound, text, side)[0].to_list()[0] for side in ("min", "max"))
     assert low is None or low <= value
     assert high is None or high >= value
 

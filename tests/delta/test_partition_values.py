@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeview as lv
-from lakeview.delta.data.partition_values import serialize, typed
+from lakeview.delta.data.partition_values import parse_values, serialize
 from lakeview.model.data_types import DecimalType, PrimitiveType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import polars_type
@@ -182,6 +182,8 @@ def test_what_is_written_is_read_back(type_: str) -> None:
     @given(st.lists(VALUES[type_], min_size=1, max_size=20))
     def check(values: list[Any]) -> None:
         text = pl.Series([serialize(v) for v in values], dtype=pl.String)
-        assert typed(text, expected_type).to_list() == pl.Series(values, dtype=polars_type(expected_type)).to_list()
+        assert (
+            parse_values(text, expected_type).to_list() == pl.Series(values, dtype=polars_type(expected_type)).to_list()
+        )
 
     check()

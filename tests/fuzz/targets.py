@@ -22,7 +22,7 @@ from lakeview.delta.log.commits import parse_commit, raw_actions
 from lakeview.delta.log.file_actions import file_actions, text_maps
 from lakeview.delta.log.json_checksum import checksum
 from lakeview.delta.log.log_segment import checkpoint_hint
-from lakeview.delta.log.paths import canonical, decode_path, decoded, encode_path
+from lakeview.delta.log.paths import canonical, decode_path, decode_paths, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.model.addresses import below
 from lakeview.model.config import Config
@@ -61,7 +61,7 @@ def path(data: bytes) -> None:
     text = data.decode(errors="replace")
     plain = decode_path(text)
     series = pl.Series("path", [text, plain], dtype=pl.String)
-    once = canonical(decoded(series), ROOT)
+    once = canonical(decode_paths(series), ROOT)
     assert canonical(once, ROOT).equals(once), "a canonical path has one spelling"
     assert decode_path(encode_path(plain)) == plain
     with suppress(LakeviewError):

@@ -69,14 +69,14 @@ def charts_are_checked() -> Iterator[None]:
     """Pages send charts without validation: here each is checked by Vega-Lite's schema (`drawing.py`), and none has
     tooltips with empty fields."""
 
-    def checked(content: components._Unchecked) -> dict[str, Any]:
+    def checked(content: components._PlainSpecChart) -> dict[str, Any]:
         spec: dict[str, Any] = content.chart.to_dict(validate=False)
         check_specification(spec)
         assert silent_fields(content.chart) == set(), "a tooltip names fields without a value"
         return spec
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(components._Unchecked, "to_dict", checked)
+        patch.setattr(components._PlainSpecChart, "to_dict", checked)
         yield
 
 

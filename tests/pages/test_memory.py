@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from lakeview import app
-from lakeview.app.cache import cached, memory
+from lakeview.app.cache import cache_values, memory
 from lakeview.model.memory import Memory, size_of
 
 FRAME = pl.DataFrame({"n": range(1_000)})
@@ -171,7 +171,7 @@ def test_a_value_is_as_large_as_all_that_is_in_it(value: object, thousands: int)
 def test_a_function_remembers_by_its_arguments_until_its_table_is_forgotten() -> None:
     calls: list[tuple[int, str, str | None]] = []
 
-    @cached(2, address=1)
+    @cache_values(2, address=1)
     def describe(version: int, address: str, column: str | None = None) -> Description:
         calls.append((version, address, column))
         return Description(version, FRAME)

@@ -316,7 +316,7 @@ def test_only_rows_and_columns_can_be_given_in_part(good: Path, fields: dict[str
 def test_what_is_stopped_without_rows_says_what_to_do(
     fields: dict[str, Any], message: str, fix: str, good: Path
 ) -> None:
-    stopped = runner._stopped(request(good, **fields), 3, 7)
+    stopped = runner._time_limit_error(request(good, **fields), 3, 7)
     assert message in stopped.message
     assert fix in (stopped.fix or "")
 
@@ -532,7 +532,7 @@ def test_what_was_cancelled_is_not_begun_again_and_others_keep_their_answers(mon
         ({"tab": "Profile"}, StopException(), "the profile was stopped before its first column was done"),
         (
             {"tab": "Profile"},
-            runner._stopped(Request("t", 1, 9, 1, profile=True), 30, 7),
+            runner._time_limit_error(Request("t", 1, 9, 1, profile=True), 30, 7),
             (
                 "the profile was stopped after 30 seconds, before its first column was done; allow it more seconds, or "
                 "filter by columns that skip files"

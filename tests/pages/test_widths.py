@@ -10,7 +10,7 @@ from lakeview.views.partitions.keys import short_name
 
 def test_columns_have_what_they_need_where_there_is_room() -> None:
     columns = [widths.needs("rows", ["1,200"]), widths.needs("file", ["part-0001.parquet"], may_be_cut=True)]
-    assert widths.fitted(columns, 600) == [column.whole for column in columns]
+    assert widths.fit_widths(columns, 600) == [column.whole for column in columns]
 
 
 def test_the_widest_texts_give_way_and_numbers_and_headings_do_not() -> None:
@@ -18,15 +18,17 @@ def test_the_widest_texts_give_way_and_numbers_and_headings_do_not() -> None:
     short = widths.needs("table", ["flights"], may_be_cut=True)
     long = widths.needs("a comment", ["word " * 40], may_be_cut=True)
     place = number.whole + short.whole + 100
-    assert widths.fitted([number, short, long], place) == [number.whole, short.whole, 100]
-    assert widths.fitted([number, short, long], 0) == [number.whole, short.least, widths.heading_width("a comment")]
+    assert widths.fit_widths([number, short, long], place) == [number.whole, short.whole, 100]
+    assert widths.fit_widths([number, short, long], 0) == [number.whole, short.least, widths.heading_width("a comment")]
 
 
 def test_names_are_not_cut_while_other_texts_are() -> None:
     name = widths.needs("column", ["departure_delay"], may_be_cut=True, uncut=widths.NAME)
     comment = widths.needs("comment", ["word " * 40], may_be_cut=True)
-    assert widths.fitted([name, comment], 0) == [name.whole, comment.least]
-    assert widths.fitted([widths.needs("column", ["x" * 300], may_be_cut=True, uncut=widths.NAME)], 0) == [widths.NAME]
+    assert widths.fit_widths([name, comment], 0) == [name.whole, comment.least]
+    assert widths.fit_widths([widths.needs("column", ["x" * 300], may_be_cut=True, uncut=widths.NAME)], 0) == [
+        widths.NAME
+    ]
 
 
 def test_seconds_of_a_whole_minute_are_left_out_of_timestamps_alone() -> None:
@@ -95,7 +97,7 @@ def test_broken_lines_do_not_begin_inside_the_digits_of_a_metadata_file() -> Non
     column = columns.metadata_file("manifest", of="file")
     cells, label = column.cells(pl.Series(["04040404-672b-42e3-b406-2fae3c0922b6-m0.avro"]))
     digits = cells[0].split(" ")[0]
-    assert widths.fitted([column.needs(cells, label, "unknown")], 0) >= [widths.heading_width(digits)]
+    assert widths.fit_widths([column.needs(cells, label, "unknown")], 0) >= [widths.heading_width(digits)]
 
 
 def test_a_share_that_is_not_quite_none_or_all_has_digits_enough_to_say_so() -> None:

@@ -39,7 +39,7 @@ from lakeview.spark.pipelines.project_files import find_spec
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.pipelines.restarts import are_visible, check_publications, check_restart, flow_mark
-from lakeview.spark.pipelines.run import Spec, _Run, _with_late_workers, first_lines, locked
+from lakeview.spark.pipelines.run import Spec, _Run, _with_late_workers, first_lines, lock_project
 from lakeview.spark.pipelines.sources import Places, Source, restored_at
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
@@ -124,7 +124,10 @@ def test_a_project_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidRequestError, match=r"file/shop cannot be created: Not a directory"):
         write_project(tmp_path / "file" / "shop")
-    with pytest.raises(InvalidRequestError, match=r"lock cannot be written: No such file"), locked(tmp_path / "gone"):
+    with (
+        pytest.raises(InvalidRequestError, match=r"lock cannot be written: No such file"),
+        lock_project(tmp_path / "gone"),
+    ):
         pass
 
 
@@ -160,9 +163,9 @@ def test_an_error_of_a_flow_names_it_and_what_it_writes_to() -> None:
 
 
 def test_a_second_run_of_a_project_is_refused_at_once(tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(InvalidRequestError, match="is running"), locked(tmp_path):
+    with lock_project(tmp_path), pytest.raises(InvalidRequestError, match="is running"), lock_project(tmp_path):
         pass
-    with locked(tmp_path):
+    with lock_project(tmp_path):
         pass
 
 
@@ -693,8 +696,8 @@ def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = Records(str(tmp_path), "shop", lambda: NOON, "mara")
-    assert records.recorded("publish orders") == -1
-    assert records.unfinished() == []
+    assert records.last_recorded_version("publish orders") == -1
+    assert records.unfinished_runs() == []
     started = {"run_id": "r1", "step": "run", "status": "started", "started": NOON}
     records.add({"runs": [started]})
     for _ in range(2):
@@ -703,15 +706,15 @@ def test_records_of_a_version_are_there_once_and_a_run_without_an_end_is_found(
     frames = {name: pl.concat([_scan(tmp_path, name)]) for name in TABLES}
     assert [frames[name].height for name in ("runs", "expectations", "lineage")] == [2, 2, 4]
     assert all(frames[name].schema == TABLES[name] for name in TABLES)
-    assert records.recorded("publish orders") == 9
-    assert [run for run, _ in records.unfinished()] == ["r1"]
+    assert records.last_recorded_version("publish orders") == 9
+    assert [run for run, _ in records.unfinished_runs()] == ["r1"]
     records.add({"runs": [started | {"status": "interrupted", "ended": NOON}]})
-    assert records.unfinished() == []
+    assert records.unfinished_runs() == []
     monkeypatch.setattr("lakeview.spark.pipelines.records._MANY_FILES", 2)
     records.pack()
     history = lv.open_table(str(tmp_path / "_lakeview/runs")).history()
     assert (history["operation"][0], set(history["user"])) == ("OPTIMIZE", {"mara"})
-    assert Records(str(tmp_path), "other", lambda: NOON).unfinished() == []
+    assert Records(str(tmp_path), "other", lambda: NOON).unfinished_runs() == []
 
 
 def test_a_step_that_failed_is_recorded_by_its_name(tmp_path: Path) -> None:
@@ -723,7 +726,7 @@ def test_a_step_that_failed_is_recorded_by_its_name(tmp_path: Path) -> None:
     def fail() -> str:
         raise InvalidRequestError("no space", fix="free some")
 
-    assert run._tried("orders", "maintain", fail, problems) is None
+    assert run._try_step("orders", "maintain", fail, problems) is None
     assert problems == ["orders: no space"]
     assert lines == ["orders: not optimized or vacuumed: no space", "orders: fix: free some"]
     assert run._fixes == ["orders: free some"]

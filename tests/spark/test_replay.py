@@ -16,7 +16,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import replay
 from lakeview.spark.checkpoint import checkpoint
-from lakeview.spark.replay import ManifestReader, packed
+from lakeview.spark.replay import ManifestReader, pack_manifests
 from lakeview.storage import open_storage
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.opening import open_delta_table
@@ -137,7 +137,7 @@ def test_manifests_read_in_tasks_have_the_files_of_the_table(
     except LakeviewError:
         return  # the same call reports what cannot be read
     reader = pickle.loads(pickle.dumps(ManifestReader.of(table, None)))
-    tasks = packed(table.manifests()) if expected.height else []
+    tasks = pack_manifests(table.manifests()) if expected.height else []
     batch = pa.RecordBatch.from_pydict({"paths": pa.array(tasks, pa.list_(pa.string()))})
     rows_found = [row for frame in reader.rows([batch]) for row in frame.select(FILES).rows()]
     assert sorted(rows_found, key=str) == sorted(expected.rows(), key=str)

@@ -13,7 +13,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, selection
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.app.null_shares import absent_column
 from lakeview.app.row_links import pick_link, row_link
@@ -51,7 +51,7 @@ class Pair:
 def current_pair(now: OpenTable) -> Pair | None:
     """The base, or without one the version before, and the version shown; None where they are one and the same, and
     where there is none before. VersionNotFoundError that names the base, where the table has no such version."""
-    base = now.compared
+    base = now.compared_version
     if base is None or base == now.version:
         return None
     try:
@@ -97,7 +97,7 @@ def sentence_text(now: OpenTable, pair: Pair) -> str:
 def sentence(text: str, pair: Pair) -> None:
     """The sentence, to be copied into a ticket, and where its figures come from."""
     with st.container(horizontal=True, vertical_alignment="top", wrap=False):
-        st.markdown(_coloured(text), width="stretch")
+        st.markdown(_colour_changes(text), width="stretch")
         with st.popover("", icon=":material/content_copy:", type="tertiary", help="As text, for a ticket"):
             st.code(text, language=None, wrap_lines=True)
     exact = "columns, settings, files, bytes and rows"
@@ -106,7 +106,7 @@ def sentence(text: str, pair: Pair) -> None:
     st.markdown(f":small[:gray[From the log alone: exact for {exact}.]]")
 
 
-def _coloured(text: str) -> str:
+def _colour_changes(text: str) -> str:
     """The sentence with what came and went in colour."""
     markdown = escape(text)
     for pattern, colour in _COLOURS.items():
@@ -181,7 +181,7 @@ def partitions(now: OpenTable, pair: Pair) -> pl.DataFrame:
     return _partitions(now.address, pair.before.version, pair.after.version, now.branch)
 
 
-@cached(16)
+@cache_values(16)
 def _partitions(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
     return views.compare.versions.partition_difference(
         cache.snapshot(address, before), cache.snapshot(address, after, branch)
@@ -227,7 +227,7 @@ def shifts(now: OpenTable, pair: Pair) -> pl.DataFrame:
     return _shifts(now.address, pair.before.version, pair.after.version, now.branch)
 
 
-@cached(16)
+@cache_values(16)
 def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
     old, new = (cache.statistics(address, version) for version in (before, after))
     base, current = cache.snapshot(address, before), cache.snapshot(address, after, branch)

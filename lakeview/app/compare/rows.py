@@ -7,14 +7,14 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, display_rows
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.compare.panels import Pair
 from lakeview.app.components import ROW_HEIGHT, dark, escape, nothing
 from lakeview.app.query import budget, runner
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
 from lakeview.app.table_cells import pandas_rows
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 
 KEY = "key"
 MOST_SHOWN = 250
@@ -33,7 +33,7 @@ def cost(now: OpenTable, pair: Pair) -> budget.Cost:
     return budget.Cost(plan.height, views.sums.total_of(plan["size"]), pair.before.num_files + pair.after.num_files)
 
 
-@cached(16)
+@cache_values(16)
 def _plan(address: str, base: int, version: int) -> pl.DataFrame:
     return cache.table(address).difference_plan(base, version)
 
@@ -82,7 +82,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
         key = st.multiselect(
             "Key of a row",
             names,
-            key=linked(KEY, default_key, names, many=True),
+            key=link_widget(KEY, default_key, names, many=True),
             help="Rows with the same values in these columns are one row that changed. "
             + ("Found: the fewest columns that name each row once." if default_key else "None was found that fits."),
             width=420,
@@ -97,7 +97,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
             kinds,
             selection_mode="multi",
             format_func=lambda kind: f"{kind} {_KINDS.get(kind, '')} {counts.get(kind, 0):,}",
-            key=linked("kinds", [], kinds, many=True),
+            key=link_widget("kinds", [], kinds, many=True),
         )
     visible = pairs[views.compare.row_pairs.CHANGE].is_in(choice or kinds)
     rows = pairs.filter(visible)

@@ -14,7 +14,7 @@ from lakeview.app.query.answers import Answer
 from lakeview.app.query.request import Request
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 
 NOTE = "what commits inserted and deleted: files and rows from the log alone, the rows themselves on demand"
 SPANS = {"this commit": 1, "last 5 commits": 5, "last 20 commits": 20, "last 100 commits": 100}
@@ -26,8 +26,8 @@ def request(now: OpenTable) -> Request | None:
     """Which commits, by the choice in the URL; None where the version has no known commit."""
     spans = [*SPANS, SINCE_BASE] if now.base is not None else list(SPANS)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        span = st.selectbox("Changes of", spans, key=linked("commits", spans[0], spans), width=240)
-        limit = st.selectbox("Rows at most", LIMITS, key=linked("changes-limit", LIMITS[1], LIMITS), width=110)
+        span = st.selectbox("Changes of", spans, key=link_widget("commits", spans[0], spans), width=240)
+        limit = st.selectbox("Rows at most", LIMITS, key=link_widget("changes-limit", LIMITS[1], LIMITS), width=110)
     start = _start(now, span)
     if start is None:
         return None

@@ -13,7 +13,7 @@ from lakeview import views
 from lakeview.app.query import budget
 from lakeview.app.query.budget import Budget
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import leaf_name
@@ -44,7 +44,7 @@ def toolbar(now: OpenTable, *, of_rows: bool = True) -> tuple[Request, Budget]:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="data-toolbar"):
         text = st.text_input(
             "Where, in SQL",
-            key=linked("where"),
+            key=link_widget("where"),
             placeholder=_example(now),
             help="A condition on the columns. Partition values and statistics decide which files must be read.",
         )
@@ -52,12 +52,12 @@ def toolbar(now: OpenTable, *, of_rows: bool = True) -> tuple[Request, Budget]:
             condition = _chosen_condition(now)
         if of_rows:
             draw = st.selectbox(
-                "Rows", _DRAWS, format_func=_DRAWS.__getitem__, key=linked("draw", FIRST, _DRAWS), width=110
+                "Rows", _DRAWS, format_func=_DRAWS.__getitem__, key=link_widget("draw", FIRST, _DRAWS), width=110
             )
-            limit = st.selectbox("At most", LIMITS, key=linked("limit", LIMITS[1], LIMITS), width=90)
+            limit = st.selectbox("At most", LIMITS, key=link_widget("limit", LIMITS[1], LIMITS), width=90)
         with st.popover("Moment", icon=":material/schedule:", key="moment-choice"):
             when = st.segmented_control(
-                "Rows of", (VERSION, MOMENT), required=True, key=linked("when", VERSION, (VERSION, MOMENT))
+                "Rows of", (VERSION, MOMENT), required=True, key=link_widget("when", VERSION, (VERSION, MOMENT))
             )
             moment = _moment_input(now) if when == MOMENT else None
         allowed = budget.controls()
@@ -87,7 +87,7 @@ def _moment_input(now: OpenTable) -> datetime | None:
     committed = now.snapshot.timestamp
     moment: datetime | None = st.datetime_input(
         "Moment, UTC",
-        key=linked("moment", committed and committed.replace(tzinfo=None), read=datetime.fromisoformat),
+        key=link_widget("moment", committed and committed.replace(tzinfo=None), read=datetime.fromisoformat),
         format="YYYY-MM-DD",
         step=60,
         help="Shows the version that was the latest at this moment.",
@@ -102,7 +102,7 @@ def _chosen_condition(now: OpenTable) -> str | None:
         "Only where",
         list(kinds),
         index=None,
-        key=linked("filter-column", None, kinds),
+        key=link_widget("filter-column", None, kinds),
         placeholder="no filter",
     )
     if column is None:
@@ -110,11 +110,11 @@ def _chosen_condition(now: OpenTable) -> str | None:
     operator = st.selectbox(
         "Comparison",
         views.data.preview.OPERATORS,
-        key=linked("filter-operator", views.data.preview.OPERATORS[0], views.data.preview.OPERATORS),
+        key=link_widget("filter-operator", views.data.preview.OPERATORS[0], views.data.preview.OPERATORS),
     )
     if operator in ("is null", "is not null"):
         return views.data.preview.where_text([views.data.preview.Condition(column, operator)])
-    text = st.text_input("Value", key=linked("filter-value"), placeholder="value")
+    text = st.text_input("Value", key=link_widget("filter-value"), placeholder="value")
     if not text:
         return None
     kind = kinds[column]

@@ -20,7 +20,7 @@ from lakeview.app.query.answers import Answer
 from lakeview.app.query.request import Request as Query
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 from lakeview.inspection.inspection import Inspection
 from lakeview.jobs import Request as SparkRequest
 from lakeview.jobs import is_installed
@@ -36,7 +36,7 @@ def choose_engine(reading: Reading) -> Reading:
     """What to read: where a sample would be, and Spark is installed, its reader may choose all rows on Spark."""
     if reading.whole is None or not is_installed():
         return reading
-    engine = st.segmented_control("Of", ENGINES, required=True, key=linked("engine", ENGINES[0], ENGINES))
+    engine = st.segmented_control("Of", ENGINES, required=True, key=link_widget("engine", ENGINES[0], ENGINES))
     return Reading(reading.whole, on_spark=True) if engine == ENGINES[1] else reading
 
 
@@ -113,7 +113,7 @@ def distributions(spread: pl.DataFrame, profile: pl.DataFrame, request: Request)
     choice = st.multiselect(
         "Columns",
         names,
-        key=linked("columns", [], names, many=True),
+        key=link_widget("columns", [], names, many=True),
         placeholder=f"the first {MOST_PICTURES:,}" if len(names) > MOST_PICTURES else "all columns",
     )
     parts = [

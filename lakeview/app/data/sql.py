@@ -16,7 +16,7 @@ from lakeview.app.query.answers import Answer
 from lakeview.app.query.budget import Budget, Cost
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import choice, linked
+from lakeview.app.widget_state import choice, link_widget
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.predicates.query import QUERY_TABLE, Query, first_query, is_nameable, query, with_column
 
@@ -75,7 +75,7 @@ def _editor(now: OpenTable) -> str:
     st.html(_STYLE)
     with st.container(horizontal=True, gap="small", key="sql-editor"):
         text = st.text_area(
-            "SQL", key=linked(_EDITOR, first_query(list(types))), height=_EDITOR_HEIGHT,
+            "SQL", key=link_widget(_EDITOR, first_query(list(types))), height=_EDITOR_HEIGHT,
             help=f"The table is called {called}. Names with other signs stand in double quotes or back-quotes.",
         )  # fmt: skip
         _column_list(types)

@@ -8,7 +8,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import cache, columns, display_rows, downloads, errors
 from lakeview.app.answers import file_layout
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import ROW_HEIGHT, card, dark, facts, fold, frame, grid, stack
 from lakeview.app.files import panels
 from lakeview.app.query import budget, runner
@@ -59,7 +59,7 @@ def _choose(path: str) -> None:
     panels.choose(None if path == _NONE else path)
 
 
-@cached(32)
+@cache_values(32)
 def _physical(address: str, version: int, path: str) -> PhysicalFile:
     return cache.table(address).physical(path, version)
 

@@ -11,11 +11,11 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import cache, columns, downloads
 from lakeview.app.answers import layout_of
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import escape, frame, grid, tile, unknown_name
 from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import choice, linked, page_number
+from lakeview.app.widget_state import choice, link_widget, page_number
 from lakeview.model.findings import Finding
 from lakeview.model.schema import leaf_name
 
@@ -94,7 +94,11 @@ def filters(now: OpenTable, layout: views.files.sizes.FileLayout) -> Filters:
         if partitions:
             partition = choice("Partition", [ALL_PARTITIONS, *partitions], "partition", width=190)
         path = st.text_input(
-            "Path contains", key=linked("path"), placeholder="path contains", label_visibility="collapsed", width=220
+            "Path contains",
+            key=link_widget("path"),
+            placeholder="path contains",
+            label_visibility="collapsed",
+            width=220,
         )
         tip = "A click on a bar of the chart chooses its sizes."
         sizes = choice("Sizes", [ALL_SIZES, *layout.labels], "sizes", width=140, help=tip)
@@ -123,7 +127,7 @@ def bins(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters) 
     return layout.bins if of_any_size.is_any else views.files.sizes.file_sizes(passing_files(now, of_any_size))
 
 
-@cached(32)
+@cache_values(32)
 def _passing_files(address: str, version: int, branch: str | None, choice: Filters) -> pl.DataFrame:
     bins = layout_of(address, version, branch).bins
     files = cache.snapshot(address, version, branch).files
@@ -157,7 +161,7 @@ def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filter
     return rows
 
 
-@cached(64)
+@cache_values(64)
 def _page(
     address: str,
     version: int,

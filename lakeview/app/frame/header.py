@@ -52,7 +52,7 @@ def actions(now: OpenTable, page: str) -> None:
 
 def download(now: OpenTable) -> None:
     """Downloads what the page offered; disabled where it offered nothing."""
-    offered = downloads.offered()
+    offered = downloads.offered_frames()
     pressed = st.button(
         "",
         icon=":material/download:",
@@ -81,13 +81,13 @@ def refresh(now: OpenTable) -> None:
         return
     if is_recreated:
         cache.forget(now.address)
-        _noticed().pop((now.address, now.ref), None)
+        _last_shown().pop((now.address, now.ref), None)
         selection.select_version(None)
         _say_recreated()
     elif newest == now.latest:
         st.toast(f"**{views.units.format_version(newest)} is still the latest.**", icon=":material/check:")
     else:
-        _noticed()[now.address, now.ref] = newest, latest.replacements
+        _last_shown()[now.address, now.ref] = newest, latest.replacements
         if now.version == now.latest:
             selection.select_version(newest)
             st.toast(f"**{views.units.format_version(newest)} is here.** {_who(now)}", icon=":material/fiber_new:")
@@ -97,7 +97,7 @@ def refresh(now: OpenTable) -> None:
 
 def notice(now: OpenTable) -> None:
     """A toast, once, when a newer version has appeared, or another table in its place."""
-    noticed, line, state = _noticed(), (now.address, now.ref), (now.latest, now.replacements)
+    noticed, line, state = _last_shown(), (now.address, now.ref), (now.latest, now.replacements)
     latest, replacements = noticed.setdefault(line, state)
     noticed[line] = state
     if replacements != now.replacements or not (latest == now.latest or _knows(now, latest)):
@@ -169,7 +169,7 @@ def _who(now: OpenTable) -> str:
     return f"{escape(row['operation'] or 'A commit')}{f' by {escape(writer)}' if writer else ''}. "
 
 
-def _noticed() -> dict[tuple[str, str | None], tuple[int, int]]:
+def _last_shown() -> dict[tuple[str, str | None], tuple[int, int]]:
     """Version and number of tables last shown, by address and ref."""
     noticed: dict[tuple[str, str | None], tuple[int, int]] = st.session_state.setdefault(_NOTICED, {})
     return noticed
@@ -180,7 +180,7 @@ def _view(now: OpenTable, page: str) -> code_samples.View:
     base = now.base
     if page == "compare":
         with suppress(LakeviewError):  # the page says why
-            base = now.compared
+            base = now.compared_version
     return code_samples.View(
         page=page,
         table_format=now.table.format,

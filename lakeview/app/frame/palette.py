@@ -103,7 +103,7 @@ def _targets() -> dict[str, _Target]:
     targets: dict[str, _Target] = {f"{entry.title} · page": (name, selection.link()) for name, entry in PAGES.items()}
     for offer in tables.offers():
         targets[f"{offer.label} · table"] = "overview", selection.Selection(offer.name).parameters()
-    choice = selection.remembered()
+    choice = selection.remembered_selection()
     if choice.table is not None:
         with suppress(LakeviewError):  # of a table that cannot be opened there are no versions or columns to go to
             now = session.look_at(choice.table, choice.version, choice.base, choice.ref)

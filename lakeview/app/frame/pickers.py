@@ -18,7 +18,7 @@ _MAX_CHOICES = 300
 def table_picker() -> None:
     """Chooses another table: one that is offered, or an address typed in."""
     labels = {offer.name: offer.label for offer in tables.offers()}
-    table = selection.remembered().table
+    table = selection.remembered_selection().table
     if table is not None:
         labels.setdefault(table, tables.label(table))
     st.session_state["pick_table"] = table
@@ -94,7 +94,7 @@ def _ref_picker(now: OpenTable) -> None:
 
 def _pick_ref(name: str, default: str) -> None:
     ref = None if name == default else name
-    if ref != selection.remembered().ref:  # else a label that the browser sent to another run
+    if ref != selection.remembered_selection().ref:  # else a label that the browser sent to another run
         selection.select_ref(ref)
 
 

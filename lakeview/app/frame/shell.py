@@ -121,7 +121,7 @@ class Sidebar:
 
     def __init__(self, pages: Mapping[str, st.Page]) -> None:
         self._pages = pages
-        self._parameters = selection.link() or _offered()
+        self._parameters = selection.link() or _offered_pages()
         self._links = {}
         with st.sidebar:
             for group, names in groupby(PAGES, key=lambda name: PAGES[name].group):
@@ -134,7 +134,7 @@ class Sidebar:
 
     def draw(self) -> None:
         """Makes every link one to what is selected now, or to what a page opens where nothing is."""
-        parameters = selection.link() or _offered()
+        parameters = selection.link() or _offered_pages()
         if parameters == self._parameters:
             return
         for name, link in self._links.items():
@@ -142,7 +142,7 @@ class Sidebar:
         self._parameters = parameters
 
 
-def _offered() -> dict[str, str]:
+def _offered_pages() -> dict[str, str]:
     # the demo lake lies on this machine; other tables' logs are read when they are opened
     name = tables.default()
     return session.link_to(name) if name == tables.DEMO_TABLE else {}

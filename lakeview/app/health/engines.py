@@ -9,7 +9,7 @@ from lakeview import views
 from lakeview.app import columns
 from lakeview.app.components import ROW_HEIGHT, escape, fold, frame, nothing
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 
 _ENGINE = 243
 """Pixels of the longest name of an engine."""
@@ -40,11 +40,11 @@ def matrix(now: OpenTable) -> pl.DataFrame:
         nothing("There are no rules for this table format.", "Which engines can read it is unknown.")
         return engines
     st.markdown(f"**{escape(views.first_lines.engines_line(engines, now.version))}**")
-    _required("This version requires", needs)
+    _required_features("This version requires", needs)
     _causes(engines, "engine")
     looked_for = st.text_input(
         "Find an engine",
-        key=linked("find-engine"),
+        key=link_widget("find-engine"),
         placeholder="find an engine or a feature",
         label_visibility="collapsed",
         icon=":material/search:",
@@ -59,7 +59,7 @@ def matrix(now: OpenTable) -> pl.DataFrame:
     recipients = views.engines.compatibility.recipients(shared, now.snapshot.format)
     if not recipients.is_empty():
         with fold("Who could read it if shared", "recipients-fold"):
-            _required("Recipients need", shared)
+            _required_features("Recipients need", shared)
             _causes(recipients, "recipient")
             _table(recipients, "recipients")
     return engines
@@ -95,7 +95,7 @@ def _table(engines: pl.DataFrame, key: str) -> None:
         st.markdown(":small[" + "  \n".join(f"{escape(of)} &ensp; :gray[{escape(note)}]" for of, note in notes) + "]")
 
 
-def _required(words: str, needs: pl.DataFrame) -> None:
+def _required_features(words: str, needs: pl.DataFrame) -> None:
     """The required features, each with the commit that enabled it."""
     features = ", ".join(views.engines.compatibility.required_features(needs)) or "nothing beyond the first protocol"
     st.markdown(f":small[:gray[{words}: {escape(features)}.]]")

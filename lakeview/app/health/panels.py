@@ -24,7 +24,7 @@ from lakeview.app.components import (
     tile,
 )
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 from lakeview.model.findings import Finding, Severity
 
 KEEP, DOCTOR = "keep", "doctor"
@@ -48,7 +48,7 @@ def simulator_note(retention: views.retention.simulation.Retention) -> str:
     return f"{retention.what} are retained for {age}, {source} · nothing is deleted here"
 
 
-def dated(retention: views.retention.simulation.Retention) -> bool:
+def has_times(retention: views.retention.simulation.Retention) -> bool:
     """Whether any version says when it was made: those of a shared table do not."""
     return not retention.has_no_times and not retention.versions.is_empty()
 
@@ -95,14 +95,16 @@ def _slider(retention: views.retention.simulation.Retention, longest: int) -> ti
     own = min(retention.policy.keep, longest * DAY)
     if not own % DAY:
         days = st.slider(
-            f"Keep {word} for, days", 0, longest, key=linked(KEEP, own // DAY, range(longest + 1)), help=help_
+            f"Keep {word} for, days", 0, longest, key=link_widget(KEEP, own // DAY, range(longest + 1)), help=help_
         )
         return int(days) * DAY
     ages = {age for age in (*(n * DAY for n in range(longest + 1)), *_HOURS) if age != own}
     steps = {views.units.format_age(age): age for age in ages} | {views.units.format_age(own): own}
     labels = sorted(steps, key=steps.__getitem__)
     return steps[
-        st.select_slider(f"Keep {word} for", labels, key=linked(KEEP, views.units.format_age(own), labels), help=help_)
+        st.select_slider(
+            f"Keep {word} for", labels, key=link_widget(KEEP, views.units.format_age(own), labels), help=help_
+        )
     ]
 
 

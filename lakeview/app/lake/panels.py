@@ -17,7 +17,7 @@ from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import PAGES
 from lakeview.app.row_links import follow, pick_link, row_link
 from lakeview.app.tables import root_input
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 
 _Read = TypeVar("_Read")
 
@@ -36,7 +36,7 @@ def chosen_root() -> str | None:
     """The root in the URL, typed or chosen; the first one offered if none is named. None if there is none at all."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         root = root_input("a folder, an address in a store, catalog://name/")
-        st.selectbox("Tables read at most", BUDGETS, key=linked("read-at-most", BUDGETS[1], BUDGETS), width=150)
+        st.selectbox("Tables read at most", BUDGETS, key=link_widget("read-at-most", BUDGETS[1], BUDGETS), width=150)
         if st.button("Read again", icon=":material/refresh:", key="read-again"):
             table_survey.clear()
             column_survey.clear()
@@ -92,7 +92,7 @@ def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) ->
 def _draw(entries: pl.DataFrame, answer: DeltaGenerator) -> None:
     with answer:
         first_line(views.lake.lake_sentence(entries))
-    matches = _filtered(entries)
+    matches = _filter_entries(entries)
     if matches.is_empty():
         nothing("No table passes these filters.", "Choose another state, or less of a name.")
         return
@@ -111,11 +111,11 @@ def _open_table(key: str) -> None:
     pick_link(key, "overview", lambda mark: session.link_to(mark["address"]))
 
 
-def _filtered(entries: pl.DataFrame) -> pl.DataFrame:
+def _filter_entries(entries: pl.DataFrame) -> pl.DataFrame:
     with st.container(horizontal=True, gap="small"):
         states = [state.value for state in views.lake.LakeState if state.value in set(entries["state"])]
-        choice = st.pills("State", states, selection_mode="multi", key=linked("state", [], states, many=True))
-        part = st.text_input("Name contains", key=linked("name"), width=200)
+        choice = st.pills("State", states, selection_mode="multi", key=link_widget("state", [], states, many=True))
+        part = st.text_input("Name contains", key=link_widget("name"), width=200)
     if choice:
         entries = entries.filter(pl.col("state").is_in(choice))
     return entries.filter(pl.col("name").str.contains(part, literal=True)) if part else entries
@@ -134,7 +134,7 @@ def _table(entries: pl.DataFrame) -> None:
         .otherwise(pl.coalesce(pl.col("finding").str.replace(_MOMENT, "$1"), "verdict") + made_of),
         records=pl.Series([views.lake.rows_text(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         bytes=pl.Series([None if n is None else views.units.format_bytes(n) for n in rows["bytes"]], dtype=pl.String),
-        retained=pl.Series([_retained(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
+        retained=pl.Series([_retained_text(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
         rhythm=pl.Series([_rhythm(r) for r in rows.iter_rows(named=True)], dtype=pl.String),
     )
     signs = {state.value: sign for state, sign in charts.lake.SIGNS.items()}
@@ -175,7 +175,7 @@ def _rhythm(row: Mapping[str, Any]) -> str | None:
     return f"late: {ago}, expected every {views.units.format_age(row['usual'])}" if row["late"] else ago
 
 
-def _retained(row: Mapping[str, Any]) -> str | None:
+def _retained_text(row: Mapping[str, Any]) -> str | None:
     """`≥ 3 GiB` where it is a bound."""
     if row["retained"] is None:
         return None
@@ -185,7 +185,9 @@ def _retained(row: Mapping[str, Any]) -> str | None:
 def _one(entries: pl.DataFrame) -> None:
     """One table, chosen above or here: its verdict, and a link into each page."""
     names = entries["name"].head(MAX_ROWS).to_list()
-    name = st.selectbox("Table", names, index=None, key=linked(TABLE, None, names), placeholder="choose one to open")
+    name = st.selectbox(
+        "Table", names, index=None, key=link_widget(TABLE, None, names), placeholder="choose one to open"
+    )
     if name is None:
         return
     row = entries.row(names.index(name), named=True)
@@ -208,9 +210,9 @@ def download(lists: Mapping[str, pl.DataFrame]) -> None:
 def _draw_columns(every: pl.DataFrame, answer: DeltaGenerator) -> None:
     """The search and the table, most nulls first; how many columns match goes to `answer`."""
     with st.container(horizontal=True, gap="small"):
-        name = st.text_input("Column or type contains", key=linked("column-name"), width=220)
+        name = st.text_input("Column or type contains", key=link_widget("column-name"), width=220)
         nulls = st.number_input(
-            "Nulls above, %", 0.0, 100.0, step=5.0, key=linked("nulls-above", 0.0, read=float), width=150
+            "Nulls above, %", 0.0, 100.0, step=5.0, key=link_widget("nulls-above", 0.0, read=float), width=150
         )
     above = nulls / 100 if nulls else None
     matches = views.lake.matching_columns(every, name or "", above)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, widths
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, dark, frame, link, nothing, stack, unknown_name
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
@@ -109,7 +109,7 @@ def _history_table(states: pl.DataFrame) -> None:
     )
 
 
-@cached(64)
+@cache_values(64)
 def _history(address: str, version: int, latest: int, ref: str | None, partition: str) -> pl.DataFrame:
     line = answers.timeline_of(address, latest, ref)
     lifetimes = cache.frames(address, latest, ref).lifetimes

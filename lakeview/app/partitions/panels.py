@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, tables
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, stack, tile
 from lakeview.app.partitions.one_partition import choose, chosen_partition, pick
 from lakeview.app.session import OpenTable
@@ -162,7 +162,7 @@ def writes(now: OpenTable) -> pl.DataFrame:
     return _writes(now.address, now.version, now.latest, now.ref)
 
 
-@cached(32)
+@cache_values(32)
 def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.DataFrame:
     snapshot = cache.snapshot(address, version)
     order = views.partitions.layout.names(views.partitions.sizes.partition_sizes(snapshot))

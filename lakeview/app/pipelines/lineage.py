@@ -13,7 +13,7 @@ from lakeview.app import columns
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, frame, nothing, stack
 from lakeview.app.row_links import pick_link, row_link
 from lakeview.app.selection import Selection
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 from lakeview.inspection import PipelineInspection
 
 NOTE = "from left to right: what was read, and what was made of it; a click opens that version"
@@ -31,7 +31,7 @@ def draw(look: PipelineInspection, run_id: str) -> None:
         for address, version in of_run.select("output", "output_version").unique(maintain_order=True).iter_rows()
     }
     options = [_RUN, *outputs]
-    choice = st.selectbox("Lineage of", options, key=linked("output", _RUN, options), width=520)
+    choice = st.selectbox("Lineage of", options, key=link_widget("output", _RUN, options), width=520)
     rows = of_run if choice == _RUN else look.upstream(*outputs[choice])
     nodes = views.pipelines.lineage_nodes(rows)
     picture = charts.pipelines.lineage_chart(nodes, views.pipelines.lineage_edges(rows), run_id, dark=dark())

@@ -11,12 +11,12 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, errors
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, nothing, stack
 from lakeview.app.pipelines.run import without_zeros
 from lakeview.app.row_links import picked_marks
 from lakeview.app.tables import root_input
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 from lakeview.inspection import PipelineInspection
 from lakeview.inspection.pipelines import read_records, record_address
 from lakeview.model.pipelines import TABLES
@@ -70,14 +70,16 @@ def chosen_run(runs: pl.DataFrame) -> str:
     """Draws the runs; returns the id of the chosen one, the newest unless the link names another."""
     rows = runs.head(MAX_ROWS)
     ids = rows["run_id"].to_list()
-    run_id = st.session_state[linked(RUN, ids[0], ids)]
+    run_id = st.session_state[link_widget(RUN, ids[0], ids)]
     labels = {row["run_id"]: _label(row) for row in rows.iter_rows(named=True)}
     stack(charts.pipelines.run_bars(rows, run_id, dark=dark()), key="runs-bars", on_pick=_take_picked)
     _run_table(rows)
     if runs.height > MAX_ROWS:
         st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {runs.height:,} runs; the download has all]]")
     return str(
-        st.selectbox("Run", ids, key=linked(RUN, ids[0], ids), format_func=lambda run: labels.get(run, run), width=420)
+        st.selectbox(
+            "Run", ids, key=link_widget(RUN, ids[0], ids), format_func=lambda run: labels.get(run, run), width=420
+        )
     )
 
 
@@ -151,7 +153,7 @@ def forget_runs(root: str) -> None:
         cache.forget(record_address(root, name))
 
 
-@cached(12)
+@cache_values(12)
 def _rows(address: str, version: int, name: str) -> pl.DataFrame:
     """The rows of a version; a version that was just written may be read as the one before."""
     _ = version

@@ -13,7 +13,7 @@ from lakeview.app import columns, display_rows, errors, widths
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing, prose
 from lakeview.app.selection import Selection
 from lakeview.app.table_cells import Column
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 from lakeview.inspection import PipelineInspection
 from lakeview.model.printable import shorten
 from lakeview.views.pipelines import RunOutcome
@@ -80,7 +80,7 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
         choice = st.selectbox(
             "Failed rows of",
             list(failures),
-            key=linked("expectation", next(iter(failures)), failures),
+            key=link_widget("expectation", next(iter(failures)), failures),
             width=420,
         )
         _failed_rows(failures[choice])

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import dark, escape, fold, frame, nothing, stack, unknown_name
 from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
@@ -92,7 +92,7 @@ def depth_picture(now: OpenTable, column: str) -> None:
         )
 
 
-@cached(32)
+@cache_values(32)
 def _profile(address: str, version: int, column: str) -> pl.DataFrame:
     statistics = cache.statistics(address, version, (column,))
     return views.pruning.clustering.depth_profile(statistics, cache.snapshot(address, version).files, column)
@@ -134,7 +134,7 @@ def _history_picture(now: OpenTable, column: str) -> None:
         )
 
 
-@cached(16)
+@cache_values(16)
 def _history(address: str, latest: int, ref: str | None, column: str) -> pl.DataFrame:
     branch = views.timeline.commits.on_branch(answers.timeline_of(address, latest, ref))
     lifetimes = cache.frames(address, latest, ref).column_lifetimes((column,))

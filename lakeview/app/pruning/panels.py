@@ -14,7 +14,7 @@ from lakeview.app.components import dark, escape, frame, grid, nothing, stack, t
 from lakeview.app.pruning import clustering
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import linked, page_number
+from lakeview.app.widget_state import link_widget, page_number
 from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import InvalidRequestError, LakeviewError
 from lakeview.predicates import predicate
@@ -46,7 +46,7 @@ def typed_filter(now: OpenTable) -> str:
     examples = clustering.examples(now)
     where = st.text_input(
         "Where, in SQL",
-        key=linked(WHERE),
+        key=link_widget(WHERE),
         placeholder=examples[0] if examples else "as after WHERE",
         help="A condition on the columns, as after WHERE.",
     )
@@ -205,7 +205,7 @@ def file_list(plans: list[FilterPlan]) -> None:
             "Which files",
             _VERDICTS,
             required=True,
-            key=linked("verdict", "read", _VERDICTS),
+            key=link_widget("verdict", "read", _VERDICTS),
             label_visibility="collapsed",
         )
     rows = views.pruning.plan.files_with_verdict(verdicts, verdict or "read")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.query import runner
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.request import Request
@@ -39,7 +39,7 @@ def first_rows(
         return part.answer
 
 
-@cached(16)
+@cache_values(16)
 def _first_rows(
     address: str,
     version: int,

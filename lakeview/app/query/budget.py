@@ -91,7 +91,7 @@ def button(
     is asked for without a press, unless it was stopped or failed before. `request`: what tells one request from
     another; `cheaper`: what else would cost less; `shortcut`: keys that press it.
     """
-    request, queries = (selection.remembered().table, request), _queries()
+    request, queries = (selection.remembered_selection().table, request), _queries()
     size = cost.size or 0
     fits = size <= budget.size
     ended, reason = queries.ended_requests.get(key, (None, ""))

@@ -69,7 +69,7 @@ def run(
         if monotonic() - began > seconds:
             raise _over(f"{AT_ONCE} other queries were running for {seconds:g} seconds", "run it again")
     try:
-        return _watched(request, seconds, on_wait, on_part)
+        return _watch(request, seconds, on_wait, on_part)
     finally:
         _PLACES.release()
 
@@ -86,7 +86,7 @@ def rows_text(request: Request, rows: int) -> str:
     return f"{views.units.count_text(rows, 'row') if rows else 'no row'} {verb}"
 
 
-def _watched(
+def _watch(
     request: Request,
     seconds: float,
     on_wait: Callable[[Progress], object],
@@ -111,7 +111,7 @@ def _watched(
             if process.ready is None and monotonic() - began > START_SECONDS:
                 raise _over(f"the process of the query did not start in {START_SECONDS:g} seconds", "try again")
             if running > patience:
-                raise _stopped(request, seconds, process.rows)
+                raise _time_limit_error(request, seconds, process.rows)
         return _answer(process, request)
     finally:
         process.end()
@@ -139,7 +139,7 @@ def _answer(process: QueryProcess, request: Request) -> Answer:
     return Answer(pl.read_ipc_stream(BytesIO(process.output)), process.counts)
 
 
-def _stopped(request: Request, seconds: float, rows: int) -> errors.InvalidRequestError:
+def _time_limit_error(request: Request, seconds: float, rows: int) -> errors.InvalidRequestError:
     what = "profile" if request.profile else "query" if request.base is None else "comparison"
     so_far = "before its first column was done" if request.profile else f"with {rows_text(request, rows)}"
     return _over(

@@ -128,7 +128,7 @@ def answer(
         if isinstance(so_far, DifferenceSoFar):
             rows, counts = _difference(table, request, on_read, so_far)
         elif isinstance(so_far, ProfileSoFar):
-            rows, profiled = profile(_filtered(table, request, on_read), so_far.add)
+            rows, profiled = profile(_filter_rows(table, request, on_read), so_far.add)
             counts = {"rows": profiled}
         else:
             rows = _rows(table, request, on_read, so_far.add)
@@ -168,7 +168,7 @@ def _rows(table: lv.Table, request: Request, on_read: _OnRows, on_found: _OnRows
         lazy = _report_batches(changes, on_read)
     else:
         is_query = request.sql is not None
-        lazy = _query(_scan(table, request), request, on_read) if is_query else _filtered(table, request, on_read)
+        lazy = _query(_scan(table, request), request, on_read) if is_query else _filter_rows(table, request, on_read)
         if request.seed is not None:
             return sample_rows(lazy, request.limit, request.seed)
     return _report_batches(lazy, on_found).head(request.limit).collect(engine="streaming")
@@ -213,7 +213,7 @@ def _query(scan: pl.LazyFrame, request: Request, on_read: _OnRows) -> pl.LazyFra
     return lazy
 
 
-def _filtered(table: lv.Table, request: Request, on_read: _OnRows) -> pl.LazyFrame:
+def _filter_rows(table: lv.Table, request: Request, on_read: _OnRows) -> pl.LazyFrame:
     scan = _scan(table, request)
     if request.where is not None:
         scan = scan.filter(predicate(request.where, _schema(table, request)))
@@ -227,11 +227,11 @@ def _schema(table: lv.Table, request: Request) -> lv.Schema:
 def _report_batches(rows: pl.LazyFrame, on_rows: _OnRows) -> pl.LazyFrame:
     """The same rows, of which each batch is reported; filters and choices of columns still reach the files."""
 
-    def passed(batch: pl.DataFrame) -> pl.DataFrame:
+    def pass_batch(batch: pl.DataFrame) -> pl.DataFrame:
         on_rows(batch)
         return batch
 
-    return rows.map_batches(passed, predicate_pushdown=True, projection_pushdown=True, streamable=True)
+    return rows.map_batches(pass_batch, predicate_pushdown=True, projection_pushdown=True, streamable=True)
 
 
 def _cannot(table: lv.Table, request: Request, error: BaseException) -> errors.InvalidRequestError:

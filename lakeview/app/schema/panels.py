@@ -15,7 +15,7 @@ from lakeview.app.null_shares import null_columns
 from lakeview.app.row_links import row_link
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import choice, linked, page_number
+from lakeview.app.widget_state import choice, link_widget, page_number
 from lakeview.inspection.schemas import readable_schemas, schema_changes
 from lakeview.model.errors import LakeviewError
 from lakeview.model.snapshot import Snapshot
@@ -122,7 +122,7 @@ def _search(tree: pl.DataFrame) -> pl.DataFrame:
         return tree
     text = st.text_input(
         "Find a column",
-        key=linked(_FILTER),
+        key=link_widget(_FILTER),
         placeholder="find a column",
         label_visibility="collapsed",
         icon=":material/search:",
@@ -131,7 +131,7 @@ def _search(tree: pl.DataFrame) -> pl.DataFrame:
     return views.schema.tree.search(tree, text or "")
 
 
-def compared(now: OpenTable) -> tuple[Snapshot, Snapshot]:
+def compared_versions(now: OpenTable) -> tuple[Snapshot, Snapshot]:
     """The two versions to compare: the base and the one shown, or without a base the schema before this one."""
     after = now.snapshot
     base = now.base_snapshot

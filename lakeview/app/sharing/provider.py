@@ -11,7 +11,7 @@ import streamlit as st
 import lakeview as lv
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import (
     card,
     dark,
@@ -263,7 +263,7 @@ def audit(configuration: ShareConfiguration) -> None:
         )
 
 
-@cached(8, 60)
+@cache_values(8, 60)
 def _requests(address: str, latest: int, days: int) -> pl.DataFrame:
     table = lv.open_table(address)
     names = table.snapshot(latest).schema.names

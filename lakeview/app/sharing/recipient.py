@@ -12,7 +12,7 @@ from lakeview.app import cache, columns, downloads, errors, row_links, selection
 from lakeview.app.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
 from lakeview.app.pages import SHARING_PROFILE
 from lakeview.app.sharing import profiles
-from lakeview.app.widget_state import linked
+from lakeview.app.widget_state import link_widget
 from lakeview.model import config
 from lakeview.model.errors import LakeviewError
 from lakeview.sharing.client.endpoints import SharingClient
@@ -33,7 +33,7 @@ def profile_input() -> str:
     """The profile: its address as typed, or the name of one uploaded; "" for none."""
     st.text_input(
         "Profile",
-        key=linked(PROFILE),
+        key=link_widget(PROFILE),
         placeholder="the profile file that you were sent: team.share, s3://inbox/team.share",
         icon=":material/badge:",
         help="Its path or address. The credential in it is sent to its server only, and shown nowhere.",
@@ -81,7 +81,7 @@ def _browse(name: str, profile: Profile) -> None:
             if not shares:
                 nothing("Nothing is shared.", "The server knows this profile, and grants it no share.")
                 return
-            st.selectbox("Share", shares, key=linked(SHARE, shares[0], shares), label_visibility="collapsed")
+            st.selectbox("Share", shares, key=link_widget(SHARE, shares[0], shares), label_visibility="collapsed")
             st.markdown(f":small[:gray[{views.units.count_text(len(shares), 'share')}]]")
     share = st.session_state[SHARE]
     listing = _tables(profile.address, share)

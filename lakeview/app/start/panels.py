@@ -70,7 +70,7 @@ def ways_in() -> None:
         with card("Open a share", stretch=True, icon="share"):
             _share()
     if st.session_state.pop("_go", None):
-        row_links.go("overview", session.link_to(selection.remembered().table or ""))
+        row_links.go("overview", session.link_to(selection.remembered_selection().table or ""))
 
 
 def _demo_lake() -> None:
@@ -99,7 +99,7 @@ def _demo_lake() -> None:
 
 
 def _open_typed() -> None:
-    address = tables.typed(st.session_state["typed-address"])
+    address = tables.strip_typed_name(st.session_state["typed-address"])
     if address:
         selection.select(address)
         st.session_state["_go"] = True
@@ -122,7 +122,7 @@ def _share() -> None:
 
 
 def _open_profile() -> None:
-    st.session_state["_profile"] = tables.typed(st.session_state["typed-profile"])
+    st.session_state["_profile"] = tables.strip_typed_name(st.session_state["typed-profile"])
 
 
 def questions(now: OpenTable) -> None:

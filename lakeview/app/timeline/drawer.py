@@ -12,7 +12,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import answers, cache, commits, display_rows, errors
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, facts, fold, link, nothing
 from lakeview.app.query import budget
 from lakeview.app.query.answers import Answer
@@ -128,7 +128,7 @@ class _Actions:
     message: str | None
 
 
-@cached(64)
+@cache_values(64)
 def _actions(address: str, version: int) -> _Actions:
     actions = cache.frames(address, version).commit(version)
     kinds = tuple(actions["kind"].value_counts(sort=True).iter_rows())

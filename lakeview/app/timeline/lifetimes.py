@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, widths
-from lakeview.app.cache import cached
+from lakeview.app.cache import cache_values
 from lakeview.app.commits import open_picked
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
 from lakeview.app.row_links import row_link
@@ -97,7 +97,7 @@ def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
         _table(lifetimes.commits)
 
 
-@cached(16)
+@cache_values(16)
 def _file_lifetimes(address: str, latest: int, ref: str | None) -> FileLifetimes:
     timeline = answers.timeline_of(address, latest, ref)
     files = views.timeline.lifetimes.file_lives(cache.frames(address, latest, ref).lifetimes, timeline)

@@ -204,7 +204,7 @@ def read_runs(log: TableLog, start: int | None = None, end: int | None = None) -
     pieces = _pieces(readable(log.each_bytes(versions)), records)
     frames = [file_actions(piece, log.storage.root, columns).select(EVENTS.names()) for piece in pieces]
     events = pl.concat([pl.DataFrame(schema=EVENTS), *frames])
-    for group in _unbroken(records, bases):
+    for group in _consecutive_runs(records, bases):
         first, end_of_run = group[0].version, group[-1].version
         own = events if len(group) == len(records) else events.filter(pl.col("version").is_between(first, end_of_run))
         if first == 0:
@@ -236,7 +236,7 @@ def _pieces(commits: Iterator[Commit], records: list[CommitRecord]) -> Iterator[
     yield piece
 
 
-def _unbroken(records: Sequence[CommitRecord], bases: Collection[int]) -> Iterator[list[CommitRecord]]:
+def _consecutive_runs(records: Sequence[CommitRecord], bases: Collection[int]) -> Iterator[list[CommitRecord]]:
     """Commits of consecutive versions; a run whose past is unknown ends at the first checkpoint."""
     group: list[CommitRecord] = []
     anchored = False

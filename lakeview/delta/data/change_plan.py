@@ -43,8 +43,8 @@ def change_files(commits: Sequence[Commit], actions: pl.DataFrame) -> pl.DataFra
     """
     recorded = [(c.version, cdc) for c in commits for cdc in cdc_actions(c)]
     recorded_versions = {version for version, _ in recorded} | {c.version for c in commits if merged_nothing(c)}
-    inferred = _inferred(actions.filter(~pl.col("version").is_in(recorded_versions)))
-    return pl.concat([_recorded(recorded), inferred]).sort("version", maintain_order=True).with_columns(sizes())
+    inferred = _inferred_changes(actions.filter(~pl.col("version").is_in(recorded_versions)))
+    return pl.concat([_recorded_changes(recorded), inferred]).sort("version", maintain_order=True).with_columns(sizes())
 
 
 def cdc_actions(commit: Commit) -> Iterator[AddCDCFile]:
@@ -73,7 +73,7 @@ def merged_nothing(commit: Commit) -> bool:
     return isinstance(metrics, Mapping) and all(str(metrics.get(name)) == "0" for name in _UNCHANGED_MERGE)
 
 
-def _recorded(actions: Sequence[tuple[int, AddCDCFile]]) -> pl.DataFrame:
+def _recorded_changes(actions: Sequence[tuple[int, AddCDCFile]]) -> pl.DataFrame:
     """ "If there are cdc actions in this version, then read only those"."""
     frame = pl.DataFrame(
         {
@@ -86,7 +86,7 @@ def _recorded(actions: Sequence[tuple[int, AddCDCFile]]) -> pl.DataFrame:
     return _whole(frame)
 
 
-def _inferred(actions: pl.DataFrame) -> pl.DataFrame:
+def _inferred_changes(actions: pl.DataFrame) -> pl.DataFrame:
     """ "If there are no cdc actions in this version, read and treat all the rows in the add and remove actions as
     inserted and deleted rows". Of a file that is removed and added again only the difference of its deletion vectors
     has changed. Actions with dataChange false move rows about and change none.
@@ -95,8 +95,8 @@ def _inferred(actions: pl.DataFrame) -> pl.DataFrame:
     key = ["version", "key"]
     adds = one.filter("added").unique(key, keep="last", maintain_order=True)
     removes = one.filter(~pl.col("added")).unique(key, keep="last", maintain_order=True)
-    inserted = _changed(adds.join(removes, on=key, how="anti"), "insert")
-    deleted = _changed(removes.join(adds, on=key, how="anti"), "delete")
+    inserted = _with_change(adds.join(removes, on=key, how="anti"), "insert")
+    deleted = _with_change(removes.join(adds, on=key, how="anti"), "delete")
     pairs = adds.join(removes, on=key, suffix="_before").filter(
         pl.col("data_change") | pl.col("data_change_before"),
         pl.col("deletion_vector").ne_missing(pl.col("deletion_vector_before")),
@@ -106,7 +106,7 @@ def _inferred(actions: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([deleted, masked, unmasked, inserted])
 
 
-def _changed(files: pl.DataFrame, change: str) -> pl.DataFrame:
+def _with_change(files: pl.DataFrame, change: str) -> pl.DataFrame:
     files = files.filter("data_change")
     return _whole(files.with_columns(pl.lit(change).alias("change_type"), pl.col("vector").alias("deleted")))
 

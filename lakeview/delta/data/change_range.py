@@ -41,7 +41,7 @@ class Layout:
 
 
 @dataclass(slots=True)
-class _Walked:
+class _RangeContents:
     """What the commits of a range hold, as far as changes need it."""
 
     files: list[pl.DataFrame] = field(default_factory=lambda: [pl.DataFrame(schema=CHANGE_FILES)])
@@ -93,7 +93,7 @@ def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> Chang
     feeds = pl.DataFrame({"from": [x.version for x in walked.layouts], "feed": [x.feed for x in walked.layouts]})
     files = files.join_asof(feeds.set_sorted("from"), left_on="version", right_on="from", check_sortedness=False)
     if any(layout.partitioned for layout in walked.layouts):
-        files = _partitioned(log, state_of, walked, files, start)
+        files = _fill_partition_values(log, state_of, walked, files, start)
     match: Match = "id" if column_mapping_mode(last.table_protocol, last.properties) == "id" else "name"
     return ChangeScan(files, schema, match, log.storage.root)
 
@@ -115,10 +115,10 @@ def _check_there(log: TableLog, start: int, end: int) -> None:
     )
 
 
-def _walk(log: TableLog, state_of: StateOf, first: int, start: int, end: int) -> _Walked:
+def _walk(log: TableLog, state_of: StateOf, first: int, start: int, end: int) -> _RangeContents:
     state = state_of(first)
     protocol, metadata = state.table_protocol, state.metadata
-    walked = _Walked(layouts=[_layout(log, start, protocol, metadata)])
+    walked = _RangeContents(layouts=[_layout(log, start, protocol, metadata)])
     for chunk in range(start, end + 1, _CHUNK):
         commits = log.commits(range(chunk, min(chunk + _CHUNK, end + 1)))
         actions = file_actions(commits, log.storage.root)
@@ -187,7 +187,9 @@ def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, sta
         )
 
 
-def _partitioned(log: TableLog, state_of: StateOf, walked: _Walked, files: pl.DataFrame, start: int) -> pl.DataFrame:
+def _fill_partition_values(
+    log: TableLog, state_of: StateOf, walked: _RangeContents, files: pl.DataFrame, start: int
+) -> pl.DataFrame:
     """With the partition values that removes leave out, as the first writers' did: those of the adds they undo."""
     lacking = pl.col("partition_values").is_null() & (pl.col("change_type") == "delete")
     if not files.select(lacking.any()).item():

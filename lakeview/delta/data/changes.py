@@ -92,12 +92,12 @@ class ChangeScan:
                 {**values_of_file, **own},
                 file["size"] or 0,
                 deleted=DeletionVector.of(file["deleted"]),
-                selected=_selected(file),
+                selected=_selected_positions(file),
                 match=self._match,
             )
 
 
-def _selected(file: Mapping[str, Any]) -> RowPositions | None:
+def _selected_positions(file: Mapping[str, Any]) -> RowPositions | None:
     selected, without = DeletionVector.of(file["selected"]), DeletionVector.of(file["without"])
     return selected if selected is None or without is None else Without(selected, without)
 

@@ -61,7 +61,7 @@ def clustering_columns(schema: Schema, domains: pl.DataFrame) -> list[str]:
     for text in domains.filter(domains["domain"] == CLUSTERING)["configuration"]:
         recorded = _json(text)
         paths = recorded.get("clusteringColumns") if isinstance(recorded, dict) else None
-        return [_clustered(schema, path) for path in paths] if isinstance(paths, list) else []
+        return [_clustering_column(schema, path) for path in paths] if isinstance(paths, list) else []
     return []
 
 
@@ -128,7 +128,7 @@ def _json(text: str) -> Any:
         return None
 
 
-def _clustered(schema: Schema, path: Any) -> str:
+def _clustering_column(schema: Schema, path: Any) -> str:
     parts = [path] if isinstance(path, str) else path
     physical = tuple(parts) if isinstance(parts, list) and all(isinstance(p, str) for p in parts) else ()
     return logical_name(schema, physical) or _text(path)

@@ -15,7 +15,7 @@ _DOUBLE_DIGITS = 17
 """Digits that the text of a double has at most: one with more was written as a decimal, and is exact."""
 
 
-def loosened(bound: pl.Series, text: pl.Series, side: Literal["min", "max"]) -> tuple[pl.Series, pl.Series]:
+def loosen(bound: pl.Series, text: pl.Series, side: Literal["min", "max"]) -> tuple[pl.Series, pl.Series]:
     """The bound, moved outwards where it may have been rounded, and whether it may.
 
     `bound` is a decimal column; `text` the same numbers in plain notation as recorded, null where only a struct has it.

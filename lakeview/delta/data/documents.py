@@ -54,11 +54,11 @@ class Documents:
         if stats.null_count():
             rows = stats.is_not_null().arg_true()
             columns = null_columns(stats.len(), self._places)
-            return _scattered(columns, rows, self.decode(stats.gather(rows))) if rows.len() else columns
+            return _scatter(columns, rows, self.decode(stats.gather(rows))) if rows.len() else columns
         return exact(stats, self._places) if self._structs is None else self._structs.decode(stats)
 
 
-def _scattered(columns: Columns, rows: pl.Series, values_by_place: Columns) -> Columns:
+def _scatter(columns: Columns, rows: pl.Series, values_by_place: Columns) -> Columns:
     """The columns with these values in these rows."""
     return {place: columns[place].scatter(rows, values) for place, values in values_by_place.items()}
 
@@ -104,7 +104,7 @@ class _Structs:
                 documents = [self._one(text, at + i, odd) for i, text in enumerate(texts)]
             _collect(documents, self._tree, iter(columns.values()))
         decoded = {place: column.series() for place, column in columns.items()}
-        return _scattered(decoded, pl.Series(odd, dtype=pl.UInt32), exact(stats[odd], self._places)) if odd else decoded
+        return _scatter(decoded, pl.Series(odd, dtype=pl.UInt32), exact(stats[odd], self._places)) if odd else decoded
 
     def _one(self, text: str, row: int, odd: list[int]) -> msgspec.Struct:
         """A document, an empty one where it is not as expected; `odd` gets its row then."""

@@ -39,9 +39,9 @@ def with_statistics(
     paths = None if of_all else lives["path"].unique()
     parts += [_base(log, added, files, reader, paths) for added, files in bases]
     statistics = pl.concat(parts, rechunk=False)
-    joined = _joined(lives, statistics)
+    joined = _join_statistics(lives, statistics)
     if joined.height > lives.height:  # a file is named twice: rare, and to look for it takes half as long as the join
-        joined = _joined(lives, statistics.unique(_IDENTITY, keep="last"))
+        joined = _join_statistics(lives, statistics.unique(_IDENTITY, keep="last"))
     fields = joined["statistics"].struct.unnest().get_columns()[1:]
     columns = {leaf_name(path): field for (path, _, _), field in zip(leaves, fields, strict=True)}
     if not columns:
@@ -49,7 +49,7 @@ def with_statistics(
     return lives.with_columns(pl.DataFrame(columns).to_struct("statistics"))
 
 
-def _joined(lives: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
+def _join_statistics(lives: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:
     return lives.join(statistics, on=_IDENTITY, how="left", nulls_equal=True, maintain_order="left")
 
 

@@ -21,7 +21,7 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in day
 _ZONELESS = "%Y-%m-%dT%H:%M:%S%.f"
 
 
-def typed(text: pl.Series, type_: DataType) -> pl.Series:
+def parse_values(text: pl.Series, type_: DataType) -> pl.Series:
     """Recorded text as values: "An empty string for any type translates to a null partition value".
 
     What cannot be read as the type is null here as well: `partition_columns` tells it from a null that was meant.
@@ -92,7 +92,7 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
     columns = []
     for field in fields:  # a series called ^x$ would be a pattern to polars: names come last
         text = maps.select(pl.col("values").map.get(field.stored_name)).to_series().alias("text")
-        column = typed(text, field.type)
+        column = parse_values(text, field.type)
         if not calendar(column).all():  # Python has no such day, and a value has to travel with its task
             column = column.set(~calendar(column), None)
         bad = column.is_null() & text.is_not_null() & (text != "")

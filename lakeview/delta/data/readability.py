@@ -36,7 +36,7 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     """
     bases = {c.version for c in log.checkpoints()}
     every = _every(log)
-    broken = history.broken()
+    broken = history.unreadable_commits()
     problems = log.broken_checkpoints()
     with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as pool:  # each takes seconds of a million files
         listing = pool.submit(log.storage.names)
@@ -51,7 +51,7 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     problems = unreadable | history.problems | problems
     bases -= problems.keys()
     reasons = _broken_runs(every, bases, broken | problems)
-    refused = _refused(protocols, metadata, every, log.storage.config.max_schema_depth)
+    refused = _refused_versions(protocols, metadata, every, log.storage.config.max_schema_depth)
     reasons = _file_problems(lives, names, log.storage, every) | refused | reasons
     return _versions(every, [v not in reasons for v in every], [reasons.get(v) for v in every], times)
 
@@ -94,7 +94,7 @@ def _broken_runs(versions: list[int], bases: set[int], broken: Mapping[int, str]
     return reasons
 
 
-def _refused(
+def _refused_versions(
     protocols: Mapping[int, Protocol], metadata: Mapping[int, Metadata], versions: list[int], max_depth: int
 ) -> dict[int, str]:
     """Versions whose protocol, file format or schema this reader does not implement."""

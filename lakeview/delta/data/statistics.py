@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, typed_bounds
-from lakeview.delta.data.decimal_bounds import loosened
+from lakeview.delta.data.decimal_bounds import loosen
 from lakeview.delta.data.document_values import Columns, Kind, null_columns
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.partition_values import calendar
@@ -123,9 +123,9 @@ class LeafStatistics:
                 bound = bound.set(~calendar(bound), None)
             sure = self._precise(bound, raw, field.type)
             if side == "max" and sure is not None and isinstance(bound.dtype, pl.Datetime):
-                bound = _raised(bound, sure)
+                bound = _raise_bounds(bound, sure)
             if isinstance(field.type, DecimalType):
-                bound, rounded = loosened(bound, raw, side)
+                bound, rounded = loosen(bound, raw, side)
                 sure = ~rounded
             if _was_float(field):
                 single = bound.cast(pl.Float32).cast(pl.Float64)
@@ -215,7 +215,7 @@ def _units(texts: pl.Series) -> pl.Series:
     return characters + texts.str.count_matches(r"[\x{10000}-\x{10FFFF}]")
 
 
-def _raised(highest: pl.Series, sure: pl.Series) -> pl.Series:
+def _raise_bounds(highest: pl.Series, sure: pl.Series) -> pl.Series:
     """Upper bounds of timestamps, raised by what may have been cut off: where they are whole milliseconds, and not
     `sure` to occur."""
     frame = pl.DataFrame({"high": highest, "sure": sure.fill_null(value=False)})

@@ -58,7 +58,7 @@ def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
             )
 
 
-def compared(facts: LogFacts) -> str | None:
+def count_compared(facts: LogFacts) -> str | None:
     """How many checkpoints have an older base to be compared with; None without a checkpoint."""
     if not facts.checkpoints:
         return None

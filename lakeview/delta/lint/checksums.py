@@ -33,7 +33,7 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
         figures = json_file(facts.read(name))
         if figures is None:
             garbled.append(version)
-        elif pairs := list(_compared(facts, figures, version, totals.get(version))):
+        elif pairs := list(_compare(facts, figures, version, totals.get(version))):
             wrong.append((version, pairs))
     if wrong:
         yield finding(
@@ -78,7 +78,7 @@ def _totals(facts: LogFacts) -> dict[int, tuple[int, int]]:
     return {v: (f, b) for v, f, b in sums.iter_rows()}
 
 
-def _compared(facts: LogFacts, figures: dict[str, Any], version: int, totals: tuple[int, int] | None) -> Iterator[Pair]:
+def _compare(facts: LogFacts, figures: dict[str, Any], version: int, totals: tuple[int, int] | None) -> Iterator[Pair]:
     for name, actual in zip(("numFiles", "tableSizeBytes"), totals or (None, None), strict=True):
         recorded = long(figures.get(name))
         if recorded is not None and actual is not None and recorded != actual:

@@ -90,7 +90,7 @@ AREAS = (
     Area(
         "Checkpoints agree with the commits",
         "Action Reconciliation",
-        checkpoints.compared,
+        checkpoints.count_compared,
         (checkpoints.agree_with_replay, checksums.checksum_files, checksums.compactions),
     ),
     Area("Metrics agree with actions", "Commit Provenance Information", _commits, (metrics.agree_with_actions,)),
@@ -116,13 +116,13 @@ AREAS = (
         "Every live file is in the store and in the table",
         "Data Files",
         _live,
-        (files.stored, files.paths, files.orphans, files.keys_once, files.partition_values),
+        (files.files_in_store, files.paths, files.orphans, files.keys_once, files.partition_values),
     ),
     Area(
         "Statistics do not contradict themselves",
         "Per-file Statistics",
         _live,
-        (statistics.present, statistics.vectors, statistics.contradictions, statistics.tight),
+        (statistics.present, statistics.vectors, statistics.contradictions, statistics.tight_bounds),
     ),
 )
 """What is checked, in the order of the report."""
@@ -146,7 +146,7 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
             try:
                 own += run(facts)
             except UNREADABLE as error:
-                own.append(_unchecked(run, error))
+                own.append(_unchecked_finding(run, error))
                 whole = False
         findings += own
         subject = area.subject(facts)
@@ -155,7 +155,7 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
     return sorted(findings, key=lambda f: _ORDER.index(f.severity))
 
 
-def _unchecked(run: Check, error: LakeviewError) -> Finding:
+def _unchecked_finding(run: Check, error: LakeviewError) -> Finding:
     what = (run.__doc__ or run.__name__).splitlines()[0].rstrip(".")
     return Finding(
         "check-not-possible",

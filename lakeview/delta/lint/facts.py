@@ -46,7 +46,7 @@ STATED = ("records", "stats", "stats_parsed")
 
 
 @dataclass(slots=True)
-class _Gathered:
+class _CommitContents:
     rows: list[dict[str, Any]] = field(default_factory=list)
     events: list[pl.DataFrame] = field(default_factory=list)
     protocols: list[tuple[int, Protocol]] = field(default_factory=list)
@@ -99,8 +99,8 @@ class LogFacts:
     # -- the commits
 
     @cached_property
-    def _gathered(self) -> _Gathered:
-        contents = _Gathered()
+    def _commit_contents(self) -> _CommitContents:
+        contents = _CommitContents()
         files = self.log.commit_files()
         times = files["modified"].dt.epoch("ms").to_list()
         for start in range(0, files.height, _CHUNK):
@@ -135,38 +135,38 @@ class LogFacts:
         """COMMITS_READ."""
         names = COMMITS_READ.names()
         return pl.DataFrame(
-            {n: [row.get(n) for row in self._gathered.rows] for n in names}, schema=COMMITS_READ, strict=True
+            {n: [row.get(n) for row in self._commit_contents.rows] for n in names}, schema=COMMITS_READ, strict=True
         )
 
     @cached_property
     def events(self) -> pl.DataFrame:
         """EVENTS, in the order recorded."""
-        return pl.concat([pl.DataFrame(schema=EVENTS), *self._gathered.events])
+        return pl.concat([pl.DataFrame(schema=EVENTS), *self._commit_contents.events])
 
     @property
     def change_files(self) -> pl.Series:
         """Keys of the files that cdc actions name, wherever in the table they lie."""
-        return canonical(pl.Series("key", self._gathered.change_files, dtype=pl.String), self.storage.root)
+        return canonical(pl.Series("key", self._commit_contents.change_files, dtype=pl.String), self.storage.root)
 
     @property
     def protocols(self) -> list[tuple[int, Protocol]]:
         """(version, action) of every protocol action in the commits."""
-        return self._gathered.protocols
+        return self._commit_contents.protocols
 
     @property
     def metadata(self) -> list[tuple[int, Metadata]]:
         """(version, action) of every metaData action in the commits."""
-        return self._gathered.metadata
+        return self._commit_contents.metadata
 
     @property
     def txns(self) -> list[tuple[int, Txn]]:
         """(version, action) of every txn action in the commits."""
-        return self._gathered.txns
+        return self._commit_contents.txns
 
     @property
     def domains(self) -> list[tuple[int, DomainMetadata]]:
         """(version, action) of every domainMetadata action in the commits."""
-        return self._gathered.domains
+        return self._commit_contents.domains
 
     @cached_property
     def runs(self) -> list[tuple[int, CheckpointFiles | None, int]]:
@@ -174,7 +174,7 @@ class LogFacts:
 
         A run starts at version 0, or at a checkpoint above a gap or a broken commit.
         """
-        whole = [r["version"] for r in self._gathered.rows if r["trouble"] is None]
+        whole = [r["version"] for r in self._commit_contents.rows if r["trouble"] is None]
         bases = {c.version: c for c in self.checkpoints}
         runs: list[tuple[int, CheckpointFiles | None, int]] = []
         for version in sorted({*whole, *bases}):
@@ -188,7 +188,7 @@ class LogFacts:
 
     @cached_property
     def _whole(self) -> frozenset[int]:
-        return frozenset(r["version"] for r in self._gathered.rows if r["trouble"] is None)
+        return frozenset(r["version"] for r in self._commit_contents.rows if r["trouble"] is None)
 
     # -- the latest version
 
@@ -217,7 +217,7 @@ class LogFacts:
         return self._adds(LIVE)
 
     @cached_property
-    def stated(self) -> pl.DataFrame | None:
+    def stated_files(self) -> pl.DataFrame | None:
         """The live files at the latest version with STATED; None where they cannot be read."""
         return self._adds(STATED)
 
@@ -255,7 +255,7 @@ class LogFacts:
             return None
         try:
             depth = self.storage.config.max_schema_depth
-            return parse_schema(self.latest_metadata.schema_string, mapped=self.mapped, max_depth=depth)
+            return parse_schema(self.latest_metadata.schema_string, mapped=self.has_column_mapping, max_depth=depth)
         except CorruptTableError:
             return None
 
@@ -268,7 +268,7 @@ class LogFacts:
         return frozenset({*(protocol.reader_features or ()), *(protocol.writer_features or ())})
 
     @property
-    def mapped(self) -> bool:
+    def has_column_mapping(self) -> bool:
         """Whether columns go by physical names: a mode is set that is known, and the protocol knows of modes."""
         if self.latest_protocol is None:
             return False

@@ -8,7 +8,7 @@ from contextlib import suppress
 import polars as pl
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
-from lakeview.delta.data.partition_values import partition_fields, typed
+from lakeview.delta.data.partition_values import parse_values, partition_fields
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import finding, some
@@ -50,7 +50,7 @@ def _outside(key: str) -> bool:
     return is_absolute(key) or key == ".." or key.startswith("../")
 
 
-def stored(facts: LogFacts) -> Iterator[Finding]:
+def files_in_store(facts: LogFacts) -> Iterator[Finding]:
     """Live files and deletion vectors are in the store, with the size the log says."""
     live = facts.live
     if live is None:
@@ -246,7 +246,7 @@ def _unreadable(live: pl.DataFrame, field: Field) -> Iterator[Finding]:
     text = live.select(pl.col("partition_values").map.get(field.stored_name).alias("t")).to_series()
     distinct = text.unique().drop_nulls()
     distinct = distinct.filter(distinct != "")
-    bad = distinct.filter(typed(distinct, field.type).is_null())
+    bad = distinct.filter(parse_values(distinct, field.type).is_null())
     if bad.len():
         files = live.filter(text.is_in(bad.implode()))
         yield finding(

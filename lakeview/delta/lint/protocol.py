@@ -165,7 +165,7 @@ class Use:
 
 _USES: Mapping[str, Callable[[Use], str | None]] = {
     "appendOnly": lambda u: u.on("delta.appendOnly"),
-    "invariants": lambda u: u.metadata("delta.invariants") or _required(u),
+    "invariants": lambda u: u.metadata("delta.invariants") or _required_by(u),
     "checkConstraints": Use.constraint,
     "changeDataFeed": lambda u: u.on("delta.enableChangeDataFeed"),
     "generatedColumns": lambda u: u.metadata("delta.generationExpression"),
@@ -199,7 +199,7 @@ _NO_SIGN = frozenset({"invariants", "domainMetadata", "v2Checkpoint"})
 """Told elsewhere, or not at all: a required column needs no feature everywhere."""
 
 
-def _required(use: Use) -> str | None:
+def _required_by(use: Use) -> str | None:
     return next((f"required column {path}" for path, f in use.fields if not f.nullable), None)
 
 
@@ -210,11 +210,11 @@ def features_used(facts: LogFacts) -> Iterator[Finding]:
         return
     use = Use(facts)
     signs = {name: sign(use) for name, sign in _USES.items()}
-    yield from _undeclared(signs, _declared(facts, protocol), protocol)
-    yield from _unused(signs, facts)
+    yield from _undeclared_features(signs, _declared_features(facts, protocol), protocol)
+    yield from _unused_features(signs, facts)
 
 
-def _declared(facts: LogFacts, protocol: Protocol) -> frozenset[str]:
+def _declared_features(facts: LogFacts, protocol: Protocol) -> frozenset[str]:
     """Features that the protocol names or implies, without their suffix `-preview`."""
     names = set(facts.features)
     if protocol.min_writer_version < 7:
@@ -223,7 +223,9 @@ def _declared(facts: LogFacts, protocol: Protocol) -> frozenset[str]:
     return frozenset(names | {"clustering"} if "liquid" in names else names)
 
 
-def _undeclared(signs: Mapping[str, str | None], declared: frozenset[str], protocol: Protocol) -> Iterator[Finding]:
+def _undeclared_features(
+    signs: Mapping[str, str | None], declared: frozenset[str], protocol: Protocol
+) -> Iterator[Finding]:
     missing = {n: s for n, s in signs.items() if s is not None and n not in declared and n not in _NO_SIGN}
     for heavy in (True, False):
         names = {n: s for n, s in missing.items() if (n in _DATA) is heavy}
@@ -242,7 +244,7 @@ def _undeclared(signs: Mapping[str, str | None], declared: frozenset[str], proto
             )
 
 
-def _unused(signs: Mapping[str, str | None], facts: LogFacts) -> Iterator[Finding]:
+def _unused_features(signs: Mapping[str, str | None], facts: LogFacts) -> Iterator[Finding]:
     features = {f.removesuffix("-preview") for f in facts.features}
     unused = sorted(n for n in features - _COME_ALONG if n in signs and signs[n] is None)
     if unused:

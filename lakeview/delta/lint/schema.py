@@ -35,7 +35,7 @@ def readable(facts: LogFacts) -> Iterator[Finding]:
         return
     try:
         depth = facts.storage.config.max_schema_depth
-        schema = parse_schema(metadata.schema_string, mapped=facts.mapped, max_depth=depth)
+        schema = parse_schema(metadata.schema_string, mapped=facts.has_column_mapping, max_depth=depth)
         partition_fields(schema, metadata.partition_columns or [])
     except CorruptTableError as error:
         yield finding("schema-unusable",
@@ -48,7 +48,7 @@ def names_and_types(facts: LogFacts) -> Iterator[Finding]:
     """Column names are unique without regard to case, types are ones that some specification knows."""
     if facts.schema is None:
         return
-    twice = [path for path, _ in _shared(facts, lambda f: f.name.lower())]
+    twice = [path for path, _ in _fields_with_one_key(facts, lambda f: f.name.lower())]
     if twice:
         yield finding("column-name-twice",
             Severity.BROKEN, f"{count_text(len(twice), 'column name')} given twice, but for case", some(twice),
@@ -74,7 +74,7 @@ def _partitions(facts: LogFacts) -> list[str]:
     return [] if facts.latest_metadata is None else facts.latest_metadata.partition_columns or []
 
 
-def _shared(facts: LogFacts, key: Callable[[Field], str | None]) -> Iterator[tuple[str, Field]]:
+def _fields_with_one_key(facts: LogFacts, key: Callable[[Field], str | None]) -> Iterator[tuple[str, Field]]:
     """The fields that have a key with another one of the same struct, and their paths."""
     every = [(path, field) for path, _, field in nodes(facts.schema or ()) if field is not None]
     counts = Counter((path[:-1], key(field)) for path, field in every)
@@ -88,10 +88,10 @@ def _is_unknown(type_: DataType) -> bool:
 
 def mapping(facts: LogFacts) -> Iterator[Finding]:
     """Column mapping: every column has an id and a physical name, each once, none above maxColumnId."""
-    if facts.schema is None or not facts.mapped:
+    if facts.schema is None or not facts.has_column_mapping:
         return
     fields = list(fields_below(facts.schema))
-    physical = [f"{path} ({f.physical_name})" for path, f in _shared(facts, lambda f: f.physical_name)]
+    physical = [f"{path} ({f.physical_name})" for path, f in _fields_with_one_key(facts, lambda f: f.physical_name)]
     yield from _ids_and_names(fields, physical)
     yield from _highest_id([f.id for _, f in fields if f.id is not None], facts.properties)
 

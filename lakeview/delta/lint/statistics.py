@@ -24,7 +24,7 @@ _FILES = 200_000
 
 def present(facts: LogFacts) -> Iterator[Finding]:
     """Live files count their rows."""
-    live = facts.stated
+    live = facts.stated_files
     if live is None:
         return
     silent = live.filter(pl.col("records").is_null())
@@ -85,7 +85,7 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
 
 def contradictions(facts: LogFacts) -> Iterator[Finding]:
     """No minimum above its maximum, no more nulls than rows, no bounds where everything is null."""
-    live, schema = facts.stated, facts.schema
+    live, schema = facts.stated_files, facts.schema
     if live is None or schema is None or not live.height:
         return
     partitions = (facts.latest_metadata.partition_columns if facts.latest_metadata else None) or ()
@@ -106,9 +106,9 @@ def contradictions(facts: LogFacts) -> Iterator[Finding]:
         )
 
 
-def tight(facts: LogFacts) -> Iterator[Finding]:
+def tight_bounds(facts: LogFacts) -> Iterator[Finding]:
     """Bounds of a file with a deletion vector that call themselves tight."""
-    live = facts.stated
+    live = facts.stated_files
     if live is None:
         return
     loose = live.filter(

@@ -43,7 +43,7 @@ class CheckpointColumns:
     def _nulls(self, name: str, type_: pl.DataType) -> pl.Series:
         return pl.Series(name, [None], dtype=type_).new_from_index(0, self._rows)
 
-    def conformed(self, name: str, leaf: str) -> pl.Series:
+    def conform(self, name: str, leaf: str) -> pl.Series:
         """A leaf as the column that it is."""
         if leaf not in self._arrays:
             return self._nulls(name, COLUMN_TYPES[name])

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakeview.delta.log.checkpoint_columns import VECTOR_LEAVES, CheckpointColumns
 from lakeview.delta.log.checkpoint_parquet import ParquetActions, Piece
 from lakeview.delta.log.file_actions import text_maps_of_values, with_keys
-from lakeview.delta.log.paths import decoded
+from lakeview.delta.log.paths import decode_paths
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.state import StatisticsReader
 from lakeview.model import limits
@@ -64,8 +64,8 @@ def file_actions_of(
         rows = arrays if paths is None else of_paths(arrays, paths)
         return selection.reduce(rows) if rows else {}
 
-    arrays, rows = file.leaves(kind, selection.leaves, consume, selection.narrowed, is_wide=is_wide)
-    return _keyed(selection.series(CheckpointColumns(arrays, rows)), selection.spelling.plain, root)
+    arrays, rows = file.leaves(kind, selection.leaves, consume, selection.struct_parts, is_wide=is_wide)
+    return _with_key(selection.series(CheckpointColumns(arrays, rows)), selection.spelling.plain, root)
 
 
 def each_file_actions(file: ParquetActions, kind: str, columns: Sequence[str], root: str) -> Iterator[pl.DataFrame]:
@@ -74,10 +74,10 @@ def each_file_actions(file: ParquetActions, kind: str, columns: Sequence[str], r
     for batch in file.each_batch(kind, selection.leaves):
         arrays = {leaf: [array] for leaf, array in selection.reduce(batch).items()}
         rows = len(batch["path"])
-        yield _keyed(selection.series(CheckpointColumns(arrays, rows)), False, root)
+        yield _with_key(selection.series(CheckpointColumns(arrays, rows)), False, root)
 
 
-def _keyed(series: list[pl.Series], plain: bool, root: str) -> pl.DataFrame:
+def _with_key(series: list[pl.Series], plain: bool, root: str) -> pl.DataFrame:
     """The rows that have a path, with `key`; `plain`: each path is its own key."""
     has_path = series[0].is_not_null()
     if not has_path.all():
@@ -121,7 +121,7 @@ class _Selection:
         return dict.fromkeys([*columns, *(self._counts or ()), *vectors, *statistics])
 
     @property
-    def narrowed(self) -> dict[str, Sequence[str]]:
+    def struct_parts(self) -> dict[str, Sequence[str]]:
         """The parts to read of a struct that is no column itself."""
         if self._statistics is None or "stats_parsed" not in self._dropped:
             return {}
@@ -143,7 +143,7 @@ class _Selection:
 
     def series(self, columns: CheckpointColumns) -> list[pl.Series]:
         """The columns, `path` first."""
-        series = [columns.conformed(column, leaf) for column, leaf in self._columns.items()]
+        series = [columns.conform(column, leaf) for column, leaf in self._columns.items()]
         if self._typed_values:
             place = list(self._columns).index("partition_values")
             series[place] = text_maps_of_values(columns.raw("partition_values", _TYPED_VALUES))
@@ -218,7 +218,7 @@ def documents_at(arrays: dict[str, pa.Array], paths: pl.Series) -> pl.Series:
 
 
 def _has_path(arrays: dict[str, pa.Array], paths: pl.Series) -> pl.Series:
-    return decoded(pl.Series(arrays["path"]).cast(pl.String)).is_in(paths.implode())
+    return decode_paths(pl.Series(arrays["path"]).cast(pl.String)).is_in(paths.implode())
 
 
 class Spelling:

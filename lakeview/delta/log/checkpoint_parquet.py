@@ -89,23 +89,23 @@ class ParquetActions:
             # one thread: these are few rows
             size = self.footer.batch_rows(_BATCH_ROWS)
             batches = file.iter_batches(size, row_groups=groups, columns=kinds, use_threads=False)
-            yield from self._checked(batches, kinds, groups)
+            yield from self._check_batches(batches, kinds, groups)
 
     def leaves(
         self,
         kind: str,
         names: Sequence[str],
         consume: Consumer | None = None,
-        narrowed: Mapping[str, Sequence[str]] | None = None,
+        struct_parts: Mapping[str, Sequence[str]] | None = None,
         *,
         is_wide: bool = False,
     ) -> tuple[Arrays, int]:
         """The leaves of the rows whose `path` is in a row group at all, as lists of arrays, and how many rows.
 
         A leaf that is not there, or null throughout, is left out. `consume` takes each batch's arrays and gives what is
-        worth keeping, with `path`, or nothing, in threads: what it drops is never held. `narrowed`: of a struct among
-        the leaves, only these parts. `is_wide`: `consume` makes many columns of the statistics, and is faster with many
-        of them at once.
+        worth keeping, with `path`, or nothing, in threads: what it drops is never held. `struct_parts`: of a struct
+        among the leaves, only these parts. `is_wide`: `consume` makes many columns of the statistics, and is faster
+        with many of them at once.
         """
         with readable(self.name, self.parent):
             footer = self.footer
@@ -115,7 +115,7 @@ class ParquetActions:
             groups = footer.groups(f"{kind}.path")
             if "path" not in present or not groups:
                 return {}, 0
-            parts = {w: [f"{w}.{part}" for part in (narrowed or {}).get(w, ())] or [w] for w in present}
+            parts = {w: [f"{w}.{part}" for part in (struct_parts or {}).get(w, ())] or [w] for w in present}
             columns = [f"{kind}.{leaf}" for w in present for leaf in parts[w]]
 
             def take(batch: pa.RecordBatch) -> Mapping[str, Piece]:
@@ -125,7 +125,7 @@ class ParquetActions:
             size = _rows_with_statistics(footer.rows(groups), is_wide) if "stats" in present else _BATCH_ROWS
             pieces = self._halves(groups, columns, size, take)
             self._data = None
-            arrays = _joined(pieces)
+            arrays = _join_pieces(pieces)
             return arrays, sum(map(len, arrays.get("path", ())))
 
     def each_batch(self, kind: str, names: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
@@ -141,7 +141,7 @@ class ParquetActions:
             columns = [f"{kind}.{leaf}" for leaf in present]
             with self._open() as file:
                 batches = file.iter_batches(footer.batch_rows(_STREAMED_ROWS), row_groups=groups, columns=columns)
-                for batch in _merged(self._checked(batches, columns, groups), _STREAMED_ROWS):
+                for batch in _merge_batches(self._check_batches(batches, columns, groups), _STREAMED_ROWS):
                     yield {leaf: _field(batch.column(0), leaf) for leaf in present}
 
     def _halves(
@@ -151,14 +151,14 @@ class ParquetActions:
         size: int,
         take: Callable[[pa.RecordBatch], Mapping[str, Piece]],
     ) -> list[Mapping[str, Piece]]:
-        """`_decoded` of these row groups, each half of a large file by a thread of its own."""
+        """`_decode` of these row groups, each half of a large file by a thread of its own."""
         half = len(groups) // 2 if self.footer.rows(groups) > _MANY_ROWS else 0
         with ThreadPoolExecutor(2 * _CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
-            first = pool.submit(self._decoded, groups[:half], columns, size, pool, take) if half else None
-            rest = self._decoded(groups[half:], columns, size, pool, take)
+            first = pool.submit(self._decode, groups[:half], columns, size, pool, take) if half else None
+            rest = self._decode(groups[half:], columns, size, pool, take)
             return [*(first.result() if first is not None else ()), *rest]
 
-    def _decoded(
+    def _decode(
         self,
         groups: Sequence[int],
         columns: Sequence[str],
@@ -173,7 +173,7 @@ class ParquetActions:
         last: pa.RecordBatch | None = None
         with self._open() as file:
             batches = file.iter_batches(self.footer.batch_rows(size), row_groups=groups, columns=columns)
-            for batch in _merged(self._checked(batches, columns, groups), size):
+            for batch in _merge_batches(self._check_batches(batches, columns, groups), size):
                 if last is not None:
                     waiting.append(pool.submit(take, last))
                 last = batch
@@ -182,7 +182,7 @@ class ParquetActions:
         end = [] if last is None else [take(last)]
         return [*pieces, *(piece.result() for piece in waiting), *end]
 
-    def _checked(
+    def _check_batches(
         self, batches: Iterable[pa.RecordBatch], columns: Sequence[str], groups: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
         """The batches, each valid; UnsupportedTableError once they decode to more than any honest file does."""
@@ -236,7 +236,7 @@ class ParquetActions:
             yield file
 
 
-def _merged(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
+def _merge_batches(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
     """The rows of batches in few larger ones, of at most so many rows unless one has more: to take a batch apart costs
     some milliseconds whatever its size (`benches/bench_logs.py`, all columns' statistics of ten parts: 1.2 times the
     speed)."""
@@ -263,7 +263,7 @@ def _whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.concat_batches(batches) if len(batches) > 1 else batches[0]  # one alone would be copied
 
 
-def _joined(pieces: Iterable[Mapping[str, Piece]]) -> Arrays:
+def _join_pieces(pieces: Iterable[Mapping[str, Piece]]) -> Arrays:
     """What batches gave, leaf by leaf."""
     arrays: Arrays = {}
     for piece in pieces:

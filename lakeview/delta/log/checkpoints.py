@@ -82,11 +82,11 @@ class Checkpoint:
 
     def txns(self) -> list[Txn]:
         """Every txn action."""
-        return [txn for top in self._tops for txn in _converted(top, "txn", "appId", Txn)]
+        return [txn for top in self._tops for txn in _convert(top, "txn", "appId", Txn)]
 
     def domains(self) -> list[DomainMetadata]:
         """Every domainMetadata action."""
-        return [d for top in self._tops for d in _converted(top, "domainMetadata", "domain", DomainMetadata)]
+        return [d for top in self._tops for d in _convert(top, "domainMetadata", "domain", DomainMetadata)]
 
     def adds(
         self,
@@ -106,7 +106,7 @@ class Checkpoint:
             adds = self._files("add", list(dict.fromkeys([*columns, "records"])), statistics)
             listing = self._last.of(self.files)
             if listing is None or "records" not in listing.columns:  # else the documents were read again to count rows
-                self._last.set(self.files, _extended(listing, adds.select(*_ALWAYS, "records")))
+                self._last.set(self.files, _extend(listing, adds.select(*_ALWAYS, "records")))
             return adds if "records" in columns else adds.drop("records")
         if not _CACHED_COLUMNS.issuperset(columns):
             return self._files("add", columns)
@@ -115,7 +115,7 @@ class Checkpoint:
         missing = [name for name in names if listing is None or name not in listing.columns]
         if listing is None or missing:
             more = [name for name in missing if name not in _ALWAYS]
-            listing = _extended(listing, self._listing(more, later_paths))
+            listing = _extend(listing, self._listing(more, later_paths))
             if not set(names) <= set(listing.columns):  # the file was written again meanwhile
                 listing = self._listing(columns, later_paths)
             self._last.set(self.files, listing)
@@ -265,7 +265,7 @@ def _of_paths(frame: pl.DataFrame, paths: pl.Series | None) -> pl.DataFrame:
     return frame if paths is None else frame.filter(pl.col("path").is_in(paths.implode()))
 
 
-def _extended(frame: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
+def _extend(frame: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
     """A listing with further columns of the same files: what counts rows is most of a checkpoint, and is read once."""
     if frame is None or not more["path"].equals(frame["path"]):
         return more
@@ -281,6 +281,6 @@ def _nothing(columns: Sequence[str]) -> pl.DataFrame:
 _STATE = {"protocol": ("minReaderVersion", "minWriterVersion"), "metaData": ("id", "schemaString")}
 
 
-def _converted(top: ActionsFile, kind: str, key: str, type_: type[_T]) -> list[_T]:
+def _convert(top: ActionsFile, kind: str, key: str, type_: type[_T]) -> list[_T]:
     with readable(top.name):
         return [msgspec.convert(action, type_) for action in top.structs({kind: [key]})[kind]]

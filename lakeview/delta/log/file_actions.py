@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lakeview.delta.log.actions import AddFile, DeletionVectorDescriptor, RemoveFile
 from lakeview.delta.log.commits import Commit, parse_commit
-from lakeview.delta.log.paths import canonical, decoded
+from lakeview.delta.log.paths import canonical, decode_paths
 from lakeview.delta.log.record_counts import records
 from lakeview.model.column_values import all_differ
 
@@ -115,7 +115,7 @@ def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iter
 def _frame(versions: list[int], actions: Sequence[FileAction], root: str, columns: Sequence[str]) -> pl.DataFrame:
     if not actions:
         return pl.DataFrame(schema={name: COLUMN_TYPES[name] for name in columns})
-    path = decoded(pl.Series("path", [a.path for a in actions], dtype=pl.String()))
+    path = decode_paths(pl.Series("path", [a.path for a in actions], dtype=pl.String()))
     paths = {"path": path, "key": canonical(path, root).alias("key")}
     series: list[pl.Series] = []
     for name in columns:
@@ -204,5 +204,5 @@ def _text(values: pl.Series) -> pl.Series:
 
 def with_keys(frame: pl.DataFrame, root: str) -> pl.DataFrame:
     """Decode `path` once and add `key`, its canonical spelling."""
-    path = decoded(frame["path"])
+    path = decode_paths(frame["path"])
     return frame.with_columns(path, canonical(path, root).alias("key"))

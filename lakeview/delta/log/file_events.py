@@ -83,7 +83,7 @@ def lifetimes_of(base: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([quiet.select(LIFETIMES.names()), moved])
 
 
-def bridged(
+def bridge_gaps(
     bases: Mapping[int, pl.DataFrame], events: pl.DataFrame, *, from_zero: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The files that were there before the events of a log begin, and the events, those of every gap added.

@@ -17,7 +17,7 @@ from lakeview.delta.log.file_events import (
     ACTIONS,
     EVENTS,
     IDENTITY,
-    bridged,
+    bridge_gaps,
     events_of,
     lifetimes_of,
     live_events,
@@ -72,7 +72,7 @@ class History:
                 events = pl.concat([self._events, own.select(EVENTS.names())]).sort("version", maintain_order=True)
                 # only when it is whole: what fails before is tried again, and nothing counts twice
                 at_base = partial(self._at_base, events["path"])
-                self._add(heads, _completed(own, events, _starts(versions), at_base))
+                self._add(heads, _complete_removes(own, events, _starts(versions), at_base))
                 self._events = events
                 self._through |= set(missing)
             return self._rows
@@ -80,7 +80,7 @@ class History:
     def _read_page(self, versions: Sequence[int]) -> None:
         """Read the rows of some commits, and of the log before them what it takes to find what they removed."""
         heads, own = self._parse(versions)
-        events = _completed(own, own, _starts(versions), lambda start, files: before(self._log, start, files))
+        events = _complete_removes(own, own, _starts(versions), lambda start, files: before(self._log, start, files))
         self._add(heads, events)
 
     def _parse(self, versions: Sequence[int]) -> tuple[CommitHeads, pl.DataFrame]:
@@ -123,7 +123,7 @@ class History:
                 self._read_page(sorted(set(versions).difference(self._rows["version"])))
                 return self._frame(self._rows.filter(pl.col("version").is_in(versions)), whole=False)
             rows = self._all()
-            whole = self._cached("commits")
+            whole = self._from_cache("commits")
             if whole is None:
                 whole = self._cache("commits", self._frame(rows, whole=True))
             return whole if len(versions) == whole.height else whole.filter(pl.col("version").is_in(versions))
@@ -166,7 +166,7 @@ class History:
             older = schema
         return changed
 
-    def broken(self) -> dict[int, str]:
+    def unreadable_commits(self) -> dict[int, str]:
         """Commits that cannot be read, and why."""
         rows = self._all().select("version", "broken").filter(pl.col("broken").is_not_null())
         return dict(rows.iter_rows())
@@ -182,8 +182,8 @@ class History:
     def lifetimes(self) -> pl.DataFrame:
         """LIFETIMES: each stay of a file in the table, from the oldest version the log can still rebuild."""
         with self._lock:
-            corrupt = self.broken()
-            lives = self._cached("lifetimes")
+            corrupt = self.unreadable_commits()
+            lives = self._from_cache("lifetimes")
             if lives is not None:
                 return lives
             bases, self.problems = read_bases(self._log, corrupt, live_events)
@@ -191,7 +191,7 @@ class History:
             files = {c.version: c for c in self._log.checkpoints()}
             added = [None if i == 0 and not from_zero else version for i, version in enumerate(bases)]
             self._bases = [(first, files[version]) for first, version in zip(added, bases, strict=True)]
-            lives = lifetimes_of(*bridged(bases, self._events, from_zero=from_zero))
+            lives = lifetimes_of(*bridge_gaps(bases, self._events, from_zero=from_zero))
             # where a checkpoint cannot be read nothing is cached: it may be restored without a commit
             return lives if self.problems else self._cache("lifetimes", lives)
 
@@ -209,7 +209,7 @@ class History:
 
     # -- frames of everything that was read, made once for each state of the log
 
-    def _cached(self, name: str) -> pl.DataFrame | None:
+    def _from_cache(self, name: str) -> pl.DataFrame | None:
         state, frame = self._frames.get(name, (None, None))
         return frame if state == (len(self._through), self._log.latest) else None
 
@@ -228,7 +228,7 @@ def _starts(versions: Sequence[int]) -> pl.DataFrame:
     return frame.with_columns(pl.col("version").first().over(run).alias("start"))
 
 
-def _completed(own: pl.DataFrame, events: pl.DataFrame, starts: pl.DataFrame, earlier: _Earlier) -> pl.DataFrame:
+def _complete_removes(own: pl.DataFrame, events: pl.DataFrame, starts: pl.DataFrame, earlier: _Earlier) -> pl.DataFrame:
     """The events `own`, and of what they remove `size_before` and `records_before`: as `events` say since the start of
     the unbroken run of commits, else as `earlier` says, else null."""
     removed = own.filter(~pl.col("added")).join(starts, on="version", how="left", maintain_order="left")

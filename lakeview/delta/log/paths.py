@@ -141,7 +141,7 @@ def encode_path(path: str) -> str:
     return quote(path, safe="/=:@!$&'()*,;~+", errors="surrogateescape")
 
 
-def encoded(paths: pl.Series) -> pl.Series:
+def encode_paths(paths: pl.Series) -> pl.Series:
     """`encode_path` over a column; only values with a character that is escaped are touched."""
     where = paths.str.contains(_ESCAPED).arg_true()
     if not where.len():
@@ -153,7 +153,7 @@ def encoded(paths: pl.Series) -> pl.Series:
 _ESCAPED = r"[^A-Za-z0-9_.~/=:@!$&'()*,;+-]"
 
 
-def decoded(paths: pl.Series) -> pl.Series:
+def decode_paths(paths: pl.Series) -> pl.Series:
     """`decode_path` over a column; only values with a `%` are touched, and each folder is decoded once."""
     where = paths.str.contains("%", literal=True).arg_true()
     if not where.len():

@@ -148,7 +148,7 @@ class Replay:
         columns = ["modified"]
         with self._lock:
             tail = self._tail(columns, self.segment.commits) if newest is None else newest
-            if not self._listings and self._carried([]) is None:
+            if not self._listings and self._carry_state([]) is None:
                 old = None if self._checkpoint is None else once(self._checkpoint.adds([]))
                 self._retain(with_newer(old, tail.select(*_ALWAYS, "added")))
             return self.adds([]), self._tombstones(columns, tail)
@@ -207,7 +207,7 @@ class Replay:
             yield from each_frame(commits, self._log.storage.root, columns)
 
     def _adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
-        earlier = self._carried(columns) if statistics is None else None
+        earlier = self._carry_state(columns) if statistics is None else None
         versions = range(self.segment.commits.start if earlier is None else earlier[0].version + 1, self.version + 1)
         tail = with_statistics(lambda more: self._tail(more, versions), columns, statistics) if versions else None
         paths = None if tail is None else tail["path"]
@@ -227,7 +227,7 @@ class Replay:
             old = old.with_columns(statistics.read(None, None, old.height))
         return old
 
-    def _carried(self, columns: Sequence[str]) -> tuple[Replay, pl.DataFrame] | None:
+    def _carry_state(self, columns: Sequence[str]) -> tuple[Replay, pl.DataFrame] | None:
         """The state to go on from, and its listing; None to start from the checkpoint."""
         earlier = self._earlier
         if earlier is None:

@@ -88,7 +88,7 @@ class CommitTimes:
                 return own
         if all(c.modified is None for c in commits):  # a web server: one commit's word costs one request, all cost all
             return moment(self._info(version).timestamp)
-        if not self._flattened(commits, None):
+        if not self._is_flattened(commits, None):
             return moment(_monotone([c.modified for c in commits[: at + 1]])[-1])
         times = self._recorded_times(commits, None)
         return moment(_monotone([c.modified for c in commits] if times is None else times)[at])
@@ -105,7 +105,7 @@ class CommitTimes:
         Without `recorded`, commits are read for it where file times turn out to be those of a copy.
         """
         commits = self._log.commit_list()
-        recorded_times = self._recorded_times(commits, recorded) if self._flattened(commits, recorded) else None
+        recorded_times = self._recorded_times(commits, recorded) if self._is_flattened(commits, recorded) else None
         times = _monotone([c.modified for c in commits] if recorded_times is None else recorded_times)
         sources = ["file" if recorded_times is None else "commitInfo"] * len(commits)
         if self._start is not None:
@@ -136,7 +136,7 @@ class CommitTimes:
         times = [recorded.get(c.version) for c in commits]
         return None if any(moment(t) is None for t in times) else times
 
-    def _flattened(self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None) -> bool:
+    def _is_flattened(self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None) -> bool:
         """Whether a copy gave every commit file about the same time, while their writers worked for much longer; and
         whether the store tells no times at all."""
         times = [c.modified for c in commits if c.modified is not None]

@@ -23,7 +23,7 @@ Assignments: TypeAlias = Mapping[str, str | pl.Expr]
 of polars. A column whose own name has a dot goes before a field; back-quotes around each name (`a`.`b`) say which."""
 
 
-class Assigned(NamedTuple):
+class Assignment(NamedTuple):
     """A value that is assigned. `is_variant`: to a variant, or to what holds one."""
 
     value: pl.Expr
@@ -32,7 +32,7 @@ class Assigned(NamedTuple):
 
 def check_assignments(
     assignments: Assignments, table: Schema, columns: Schema, *, is_new: bool = False
-) -> dict[Path, Assigned]:
+) -> dict[Path, Assignment]:
     """Assignments to columns of a table, their values over `columns`, by their paths in the table's spelling.
     `is_new`: they make new rows.
 
@@ -40,7 +40,7 @@ def check_assignments(
     field of a new row's struct, and for what is no expression over the columns of one row; ConstraintViolationError for
     an identity column of a row that is there, whose values the table alone gives.
     """
-    by_path: dict[Path, Assigned] = {}
+    by_path: dict[Path, Assignment] = {}
     for column, value in mapping_of(assignments, "assignments").items():
         path = (column,) if column in table else column_path(column)
         path, field = _field(table, path)
@@ -62,7 +62,7 @@ def check_assignments(
         assigned = row_wise(value, columns, "assignments")
         if isinstance(value, str):
             assigned = _constant(assigned, field)
-        by_path[path] = Assigned(assigned, holds_variants(field))
+        by_path[path] = Assignment(assigned, holds_variants(field))
     if not is_new:
         check_identities({path[0] for path in by_path}, table)
     return by_path

@@ -44,7 +44,7 @@ def write_checksum(
     if totals is None:
         return False
     try:
-        table.storage.put_if_absent(f"{LOG_FOLDER}/{checksum_name(state.version)}", _encoded(state, commit, totals))
+        table.storage.put_if_absent(f"{LOG_FOLDER}/{checksum_name(state.version)}", _encode(state, commit, totals))
     except FileExistsError:
         return False
     return True
@@ -84,7 +84,7 @@ def _totals(sizes: pl.Series) -> tuple[int, int] | None:
     return sizes.len(), sum(sizes.to_list())
 
 
-def _encoded(state: Replay, commit: Commit, totals: tuple[int, int]) -> bytes:
+def _encode(state: Replay, commit: Commit, totals: tuple[int, int]) -> bytes:
     info = commit.info
     fields: dict[str, Any] = {
         "txnId": info.txn_id,

@@ -25,13 +25,13 @@ _TYPES = frozenset(
 def check_columns(schema: Schema, columns: Sequence[str]) -> None:
     """InvalidRequestError for columns that a table with this schema is not clustered by."""
     if len(set(columns)) > _MOST or len(set(columns)) < len(columns):
-        raise _refused(f"clustered by {', '.join(columns)}", f"name one to {_MOST} columns, each once", "cluster_by")
+        raise _refusal(f"clustered by {', '.join(columns)}", f"name one to {_MOST} columns, each once", "cluster_by")
     for name in columns:
         if name not in schema:
-            raise _refused(f"clustered by {name}, which is not in the schema", "name its columns", name)
+            raise _refusal(f"clustered by {name}, which is not in the schema", "name its columns", name)
         type_ = schema[name].type
         if not isinstance(type_, DecimalType) and not (isinstance(type_, PrimitiveType) and type_.name in _TYPES):
-            raise _refused(f"clustered by {name}, a {type_}, whose bounds skip no files", "choose another column", name)
+            raise _refusal(f"clustered by {name}, a {type_}, whose bounds skip no files", "choose another column", name)
 
 
 def clustering_domain(schema: Schema, columns: Sequence[str]) -> DomainMetadata:
@@ -50,5 +50,5 @@ def changed_domain(schema: Schema, columns: Sequence[str], domains: pl.DataFrame
     return None
 
 
-def _refused(what: str, fix: str, place: str) -> InvalidRequestError:
+def _refusal(what: str, fix: str, place: str) -> InvalidRequestError:
     return InvalidRequestError(f"the table would be {what}", fix=fix, place=place, kind="clustering-columns")

@@ -120,14 +120,14 @@ class ColumnChanges(PropertyChanges):
     def set_comment(self, column: Column, comment: str | None) -> None:
         """Say what a column is, or no longer."""
 
-        def commented(field: Field) -> Field:
+        def with_comment(field: Field) -> Field:
             rest = {key: value for key, value in field.metadata.items() if key != "comment"}
             return replace(
                 field,
                 metadata=rest if comment is None else {**rest, "comment": _text(comment, f"comment of {field.name}")},
             )
 
-        self._change_schema(edit(self.definition.schema, column_path(column), commented))
+        self._change_schema(edit(self.definition.schema, column_path(column), with_comment))
 
     def set_nullable(self, column: Column, nullable: bool) -> None:
         """Let a column hold null, or no longer. ConstraintViolationError if a row has null in it already."""

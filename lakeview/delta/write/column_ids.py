@@ -37,7 +37,7 @@ def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -
         last = max(last, metadata[_ID])
         return replace(
             field, metadata=metadata, id=metadata[_ID], physical_name=metadata[_PHYSICAL_NAME],
-            type=_mapped(field.type, assign),
+            type=_map_type(field.type, assign),
         )  # fmt: skip
 
     return Schema(tuple(assign(f) for f in schema)), last
@@ -65,18 +65,18 @@ def check_unique(schema: Schema) -> None:
 def without_column_ids(field: Field) -> Field:
     """The field, and those within, without id and physical name: those of another table may be taken in this one."""
     metadata = {key: value for key, value in field.metadata.items() if not key.startswith(_MAPPING)}
-    inner = _mapped(field.type, without_column_ids)
+    inner = _map_type(field.type, without_column_ids)
     return replace(field, metadata=metadata, id=None, physical_name=None, type=inner)
 
 
-def _mapped(type_: DataType, assign: Callable[[Field], Field]) -> DataType:
+def _map_type(type_: DataType, assign: Callable[[Field], Field]) -> DataType:
     match type_:
         case StructType(fields):
             return StructType(tuple(assign(f) for f in fields))
         case ArrayType(element):
-            return replace(type_, element=_mapped(element, assign))
+            return replace(type_, element=_map_type(element, assign))
         case MapType(key, value):
-            return replace(type_, key=_mapped(key, assign), value=_mapped(value, assign))
+            return replace(type_, key=_map_type(key, assign), value=_map_type(value, assign))
     return type_
 
 

@@ -86,25 +86,25 @@ class Winner:
         return file_actions([self.commit], self._storage.root, [*FILE_ACTIONS, "clustering_provider"])
 
     @property
-    def added(self) -> pl.DataFrame:
+    def added_files(self) -> pl.DataFrame:
         """Files that it added."""
         return self.file_changes.filter("added")
 
     @property
-    def removed(self) -> pl.DataFrame:
+    def removed_files(self) -> pl.DataFrame:
         """Files that it removed."""
         return self.file_changes.filter(~pl.col("added"))
 
     @property
     def added_again(self) -> frozenset[str]:
         """Paths that it removed and added: their deletion vectors changed."""
-        return frozenset(self.removed["key"]) & frozenset(self.added["key"])
+        return frozenset(self.removed_files["key"]) & frozenset(self.added_files["key"])
 
     @property
     def deleted_from(self) -> frozenset[str]:
         """Paths that it removed and added with more rows deleted, and none brought back: a restore may do both."""
-        before = self.removed.select("key", before="vector")
-        both = self.added.select("key", after="vector").join(before, on="key")
+        before = self.removed_files.select("key", before="vector")
+        both = self.added_files.select("key", after="vector").join(before, on="key")
         return frozenset(row["key"] for row in both.iter_rows(named=True) if self._only_deletes(row))
 
     def _only_deletes(self, row: Mapping[str, Any]) -> bool:
@@ -156,7 +156,7 @@ def check_conflict(winner: Winner, ours: Intent, base: Metadata, protocol: Proto
         raise winner.conflict("it deletes files, and ours brings some back", "concurrent-vacuum")
     if ours.removes:  # an append, which removes nothing, is placed without a look at the winner's files
         joined = ours.vectors & winner.added_again
-        both = (ours.removes & frozenset(winner.removed["key"])) - joined
+        both = (ours.removes & frozenset(winner.removed_files["key"])) - joined
         if both:
             raise winner.conflict(f"both remove the file {min(both)}", "concurrent-delete-delete")
     # a change of the definition that rows were checked against is serializable at every level
@@ -196,8 +196,8 @@ def _harmless(before: Metadata, after: Metadata, ours: Intent) -> bool:
 def _check_reads(winner: Winner, ours: Intent) -> None:
     again = winner.added_again
     # rows that others only deleted are no rows that ours had to read; those that a restore brought back are
-    new = winner.added.filter(pl.col("data_change") & ~pl.col("key").is_in(list(winner.deleted_from)))
-    blind = winner.commit.info.is_blind_append is True and winner.removed.is_empty()
+    new = winner.added_files.filter(pl.col("data_change") & ~pl.col("key").is_in(list(winner.deleted_from)))
+    blind = winner.commit.info.is_blind_append is True and winner.removed_files.is_empty()
     if not (blind and ours.level == WRITE_SERIALIZABLE and not ours.changes_metadata):
         added_files = _matching(new, ours)
         if added_files.height:
@@ -206,10 +206,10 @@ def _check_reads(winner: Winner, ours: Intent) -> None:
             )
     if ours.row_by_row:
         return
-    removals = winner.removed.filter("data_change")
+    removals = winner.removed_files.filter("data_change")
     # a remove has no statistics, and the add that follows it has
     files = pl.concat([
-        removals.filter(~pl.col("key").is_in(list(again))), winner.added.filter(pl.col("key").is_in(list(again))),
+        removals.filter(~pl.col("key").is_in(list(again))), winner.added_files.filter(pl.col("key").is_in(list(again))),
     ])  # fmt: skip
     removed_files = _matching(files, ours)
     if removed_files.height:

@@ -66,7 +66,7 @@ def create_log(
     check_definition(schema, partition_by, cluster_by, properties or {})
     now = milliseconds(clock())
     configuration: dict[str, str | None] = dict(properties or {})
-    schema = _prepared(schema, configuration)
+    schema = _prepare(schema, configuration)
     metadata = Metadata(
         id=str(uuid.uuid4()),
         name=name,
@@ -195,7 +195,7 @@ def _table_exists(storage: Storage) -> CommitConflictError:
     )
 
 
-def _prepared(schema: Schema, configuration: dict[str, str | None]) -> Schema:
+def _prepare(schema: Schema, configuration: dict[str, str | None]) -> Schema:
     """The schema and the properties of a new table with what their features keep in them."""
     if (configuration.get("delta.columnMapping.mode") or "none").lower() != "none":
         schema, largest = with_column_ids(schema, 0)

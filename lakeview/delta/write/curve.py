@@ -82,7 +82,7 @@ def _places(batch: pa.RecordBatch, bounds: dict[str, pl.Series]) -> Places:
         quantile = ends.search_sorted(values.fill_null(ends[0]), side="right").to_numpy().astype(np.uint64)
         numbers.append(spread(quantile, len(ends) + 1))
         numbers[-1][values.is_null().to_numpy()] = 0
-    return interleaved(numbers)
+    return interleave(numbers)
 
 
 def spread(ranks: Places, count: int) -> Places:
@@ -90,7 +90,7 @@ def spread(ranks: Places, count: int) -> Places:
     return ranks * np.uint64(2**_BITS) // np.uint64(count)
 
 
-def interleaved(columns: Sequence[Places]) -> Places:
+def interleave(columns: Sequence[Places]) -> Places:
     """Places on the curve, of the numbers of each column: bit by bit in turn."""
     places = np.zeros(len(columns[0]), dtype=np.uint64)
     for i, numbers in enumerate(columns):

@@ -19,7 +19,13 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import in_commit_start
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
-from lakeview.delta.write.rules import active_features, check_clustering, property_features, upgraded, with_versions
+from lakeview.delta.write.rules import (
+    active_features,
+    check_clustering,
+    property_features,
+    upgrade_protocol,
+    with_versions,
+)
 from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
@@ -121,7 +127,7 @@ class Definition:
         UnsupportedTableError for one that is not written here, InvalidRequestError for clustering beside partitions.
         """
         check_clustering(features, self.partition_columns, self._address)
-        self.protocol = upgraded(self.protocol, features, self._address)
+        self.protocol = upgrade_protocol(self.protocol, features, self._address)
 
     def raise_versions(self, reader: int, writer: int) -> None:
         """Let the protocol have higher versions. InvalidRequestError for others."""

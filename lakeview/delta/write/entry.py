@@ -92,7 +92,7 @@ class Entry:
         return self.operation == "RESTORE" and counts == (files["numFiles"], files["numRemovedFiles"])
 
     @cached_property
-    def _tried(self) -> int:
+    def _first_try_time(self) -> int:
         """When the commit was first tried: an attempt that follows another writer's commit has the same bytes."""
         return milliseconds(self.clock())
 
@@ -117,7 +117,7 @@ class Entry:
         counts |= self.metrics
         info: dict[str, Any] = {} if in_commit is None else {"inCommitTimestamp": milliseconds(in_commit)}
         info |= {
-            "timestamp": self._tried,
+            "timestamp": self._first_try_time,
             "operation": self.operation,
             "operationParameters": {**(self._target if self._restores_alone(files) else {}), **self.parameters},
             "operationMetrics": {name: str(count) for name, count in counts.items() if name not in self.unknown},

@@ -130,19 +130,19 @@ def _check_fields(old: Sequence[Field], new: Sequence[Field], path: str) -> None
     for field in old:
         name = path_below(path, field.name)
         if field.name not in by_name:
-            raise _refused(f"{what} {name} would be dropped, which needs column mapping", name)
+            raise _refusal(f"{what} {name} would be dropped, which needs column mapping", name)
         if field.nullable and not by_name[field.name].nullable:
-            raise _refused(f"{what} {name} would no longer be nullable", name)
+            raise _refusal(f"{what} {name} would no longer be nullable", name)
         _check_type(field.type, by_name[field.name].type, name, what)
     names = {field.name for field in old}
     for field in new:
         name = path_below(path, field.name)
         if folded.count(field.name.casefold()) > 1:
-            raise _refused(f"two {what}s would be called {name}, case aside", name, fix=_ONE_NAME)
+            raise _refusal(f"two {what}s would be called {name}, case aside", name, fix=_ONE_NAME)
         if field.name not in names and not field.nullable:
-            raise _refused(f"{what} {name} is new and must be nullable: older files do not have it", name)
+            raise _refusal(f"{what} {name} is new and must be nullable: older files do not have it", name)
         if field.name not in names and "CURRENT_DEFAULT" in field.metadata:  # delta protocol, Default Columns
-            raise _refused(f"{what} {name} is new and has a default, which rows written before would lack", name)
+            raise _refusal(f"{what} {name} is new and has a default, which rows written before would lack", name)
 
 
 def _check_type(old: DataType, new: DataType, path: str, what: str) -> None:
@@ -153,10 +153,10 @@ def _check_type(old: DataType, new: DataType, path: str, what: str) -> None:
             _check_type(before, after, f"{path}.element", "field")
         case MapType(key, before, nulls), MapType(key_after, after, nulls_after) if nulls_after or not nulls:
             if key != key_after:
-                raise _refused(f"the key of {what} {path} would change from {key} to {key_after}", f"{path}.key")
+                raise _refusal(f"the key of {what} {path} would change from {key} to {key_after}", f"{path}.key")
             _check_type(before, after, f"{path}.value", "field")
         case _ if old != new:
-            raise _refused(f"{what} {path} would change from {old} to {new}", path)
+            raise _refusal(f"{what} {path} would change from {old} to {new}", path)
 
 
 def _carry_fields(old: Sequence[Field], new: Sequence[Field]) -> tuple[Field, ...]:
@@ -190,19 +190,19 @@ def _merged_fields(old: Sequence[Field], rows: Sequence[Field]) -> tuple[Field, 
     fields = []
     for field in old:
         other = by_name.get(field.name) or by_name.get(field.name.casefold())
-        fields.append(field if other is None else replace(field, type=_merged(field.type, other.type)))
+        fields.append(field if other is None else replace(field, type=_merge_types(field.type, other.type)))
     names = {field.name.casefold() for field in old}
     return (*fields, *(replace(field, nullable=True) for field in rows if field.name.casefold() not in names))
 
 
-def _merged(old: DataType, rows: DataType) -> DataType:
+def _merge_types(old: DataType, rows: DataType) -> DataType:
     match old, rows:
         case StructType(fields), StructType(others):
             return StructType(_merged_fields(fields, others))
         case ArrayType(element), ArrayType(other):
-            return replace(old, element=_merged(element, other))
+            return replace(old, element=_merge_types(element, other))
         case MapType(_, value), MapType(_, other):
-            return replace(old, value=_merged(value, other))
+            return replace(old, value=_merge_types(value, other))
     return old
 
 
@@ -210,5 +210,5 @@ _ADD_ONLY = "add nullable columns only; rewrite the table for anything else"
 _ONE_NAME = "rename one of them, or drop it: names that differ only by case are one name in Delta"
 
 
-def _refused(message: str, place: str, fix: str = _ADD_ONLY) -> InvalidRequestError:
+def _refusal(message: str, place: str, fix: str = _ADD_ONLY) -> InvalidRequestError:
     return InvalidRequestError(message, fix=fix, place=place, kind="schema-change")

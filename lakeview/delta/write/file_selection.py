@@ -18,7 +18,7 @@ from lakeview.delta.data.row_tracking import tracked_fields
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.statistics import physical_leaves
 from lakeview.delta.log.replay import Replay
-from lakeview.delta.write.curve import MOST_COLUMNS, Places, interleaved, spread
+from lakeview.delta.write.curve import MOST_COLUMNS, Places, interleave, spread
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.live_files import LiveFile
@@ -63,7 +63,7 @@ def in_order(files: Sequence[LiveFile], clustering: Sequence[Path] = ()) -> list
         return by_time
     documents = [_document(file.row["stats"]) for file in by_time]
     columns = [_ranks([_bound(d, ("minValues", *path)) for d in documents]) for path in clustering[:MOST_COLUMNS]]
-    places = interleaved(columns)
+    places = interleave(columns)
     return [by_time[i] for i in np.argsort(places, kind="stable")]
 
 

@@ -110,10 +110,10 @@ class LiveFile:
         self, storage: Storage, columns: Sequence[str], *, selected: pyroaring.BitMap64 | None = None
     ) -> Iterator[pl.DataFrame]:
         """Its live rows in these columns and POSITION, a frame a batch."""
-        for batch in self.located(storage, self.task.schema.select(columns), selected=selected):
+        for batch in self.batches_with_positions(storage, self.task.schema.select(columns), selected=selected):
             yield frame_of(batch)
 
-    def located(
+    def batches_with_positions(
         self, storage: Storage, schema: Schema, *, selected: pyroaring.BitMap64 | None = None
     ) -> Iterator[pa.RecordBatch]:
         """As `batches`, with POSITION behind the columns."""

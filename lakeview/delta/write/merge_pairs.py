@@ -30,7 +30,7 @@ class Pairs:
         return pyroaring.BitMap64(self.rows.astype(np.uint64))
 
     @property
-    def met(self) -> pyroaring.BitMap64:
+    def matched_source_rows(self) -> pyroaring.BitMap64:
         """The source rows that match any."""
         return pyroaring.BitMap64(self.of_source.astype(np.uint64))
 

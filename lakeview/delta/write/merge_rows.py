@@ -86,7 +86,7 @@ class MergeRows:
         return self._condition.left_only
 
     @property
-    def met(self) -> pyroaring.BitMap64:
+    def matched_source_rows(self) -> pyroaring.BitMap64:
         """The source rows that matched a row of the files so far, by their number."""
         return self._met
 
@@ -105,7 +105,7 @@ class MergeRows:
     def change(self, files: list[LiveFile], storage: Storage, each: Iterable[LiveFile] | None = None) -> None:
         """Apply the clauses for rows of the table, file by file; all rows that change go to the same new files. `each`:
         the files again, taken one by one as they are changed."""
-        self._work.write(self._changed(files, files if each is None else each, storage))
+        self._work.write(self._change_rows(files, files if each is None else each, storage))
 
     def insert(self, append: Callable[[pa.Table], None]) -> None:
         """Apply the clauses for source rows that matched nothing, once all files have been seen."""
@@ -122,10 +122,12 @@ class MergeRows:
                 append(pl.DataFrame({path[0]: v for path, v in rule.values_of(part).items()}).to_arrow())
                 self.counts["numTargetRowsInserted"] += part.height
 
-    def _changed(self, files: list[LiveFile], each: Iterable[LiveFile], storage: Storage) -> Iterator[pa.RecordBatch]:
+    def _change_rows(
+        self, files: list[LiveFile], each: Iterable[LiveFile], storage: Storage
+    ) -> Iterator[pa.RecordBatch]:
         groups = ahead(lambda group: self._pairs(group, storage), list(together(files)))
         for file, pairs in zip(each, chain.from_iterable(groups), strict=True):
-            self._met |= pairs.met
+            self._met |= pairs.matched_source_rows
             if not self._unmatched and self._matched and self._matched[0].where is None:
                 yield from self._apply_to_all(self._matched[0], file, pairs)
                 continue
@@ -143,7 +145,7 @@ class MergeRows:
         pairs = [Pairs() for _ in files]
         for portion in portions_of(files, storage, schema):
             frame = frame_of(portion.rows).with_columns(pl.Series(POSITION, np.arange(portion.rows.num_rows)))
-            joined = pl.concat([_NO_PAIRS, *self._joined(frame)]).sort(POSITION, maintain_order=True)
+            joined = pl.concat([_NO_PAIRS, *self._join(frame)]).sort(POSITION, maintain_order=True)
             places, sources = joined[POSITION].to_numpy(), joined[SOURCE_ROW].to_numpy()
             for number, part in portion.by_file(places):
                 pairs[number].add(portion.positions[places[part]], sources[part])
@@ -154,7 +156,7 @@ class MergeRows:
             self._refuse(ambiguous)
         return pairs
 
-    def _joined(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    def _join(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Pairs of rows for which the condition holds, of one batch of the table."""
         keys = self._condition.keys
         if keys:
@@ -163,13 +165,13 @@ class MergeRows:
             if left.schema["0"].is_float():
                 on.append(pl.lit(0))  # of one key that is sorted, as one row is, polars finds no NaN
             pairs = left.join(self._keys, on=on, how="inner")
-            yield from self._filtered(frame, pairs.select(POSITION, SOURCE_ROW))
+            yield from self._filter_pairs(frame, pairs.select(POSITION, SOURCE_ROW))
             return
         rows = max(1, _MOST_PAIRS // max(self._source.frame.height, 1))
         for part in frame.iter_slices(rows):
-            yield from self._filtered(part, part.select(POSITION).join(self._source.numbers, how="cross"))
+            yield from self._filter_pairs(part, part.select(POSITION).join(self._source.numbers, how="cross"))
 
-    def _filtered(self, frame: pl.DataFrame, pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    def _filter_pairs(self, frame: pl.DataFrame, pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
         if self._condition.rest is not None and pairs.height:
             target = pairs.select(POSITION).join(frame, on=POSITION, how="left", maintain_order="left")
             source = self._source.at(pairs[SOURCE_ROW])
@@ -209,7 +211,7 @@ class MergeRows:
         rule = self._matched[0]
 
         def change(rows: pa.RecordBatch, numbers: Numbers) -> pa.RecordBatch:
-            return self._updated(rule, self._both(rows, self._source.at(pl.Series(numbers))), rows)
+            return self._update(rule, self._both(rows, self._source.at(pl.Series(numbers))), rows)
 
         return change
 
@@ -226,7 +228,7 @@ class MergeRows:
         adds to `removals` those that go."""
         if not rules or not positions:
             return
-        for batch in file.located(storage, self._work.schema, selected=positions):
+        for batch in file.batches_with_positions(storage, self._work.schema, selected=positions):
             places = pl.DataFrame({POSITION: pl.from_arrow(batch.column(POSITION))})
             source = None
             if pairs is not None:
@@ -238,17 +240,17 @@ class MergeRows:
                 rest = rest & ~holds
                 if holds.any():
                     removals |= positions_of(places.filter(holds))
-                    yield from self._applied(rule, both.filter(holds), batch.filter(holds.to_arrow()))
+                    yield from self._apply(rule, both.filter(holds), batch.filter(holds.to_arrow()))
 
     def _both(self, rows: pa.RecordBatch, source: pl.DataFrame | None) -> pl.DataFrame:
         """Rows of the table, and beside each the source row that it matches."""
         own = with_names(frame_of(readable_rows(rows, self._schema, self._text_names)), self._schema.names)
         return both_sides(own, {TARGET: own} if source is None else {TARGET: own, SOURCE: source})
 
-    def _applied(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def _apply(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._count(rule, rows.num_rows)
         if rule.clause.does != "delete":
-            yield self._updated(rule, both, rows)
+            yield self._update(rule, both, rows)
         elif self._work.feed:
             self._work.record("delete", [rows.select(self._schema.names)])
 
@@ -258,10 +260,10 @@ class MergeRows:
         self.counts[f"numTargetRows{what}"] += rows
         self.counts[f"numTargetRows{suffix}{what}"] += rows
 
-    def _updated(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def _update(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with what a clause sets, before and after as change data."""
         names = self._schema.names
-        values = {p: v.to_arrow() for p, v in rule.values_of(both, self._stored(rule, both, rows)).items()}
+        values = {p: v.to_arrow() for p, v in rule.values_of(both, self._as_stored(rule, both, rows)).items()}
         fill_missing = self._work.context.fill_missing
         if fill_missing and rule.clause.assignments is None:
             values = {p: with_other_fields(v, rows.column(p[0]), self._schema[p[0]].type) for p, v in values.items()}
@@ -273,7 +275,7 @@ class MergeRows:
             self._work.record("update_postimage", [after])
         return with_tracking(after, rows, Schema(self._work.context.tracked))
 
-    def _stored(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pl.DataFrame:
+    def _as_stored(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pl.DataFrame:
         """The rows with variants as their bytes, if the rule sets one."""
         if not rule.variants:
             return both

@@ -48,17 +48,17 @@ def follow_deletes(
     if not moves:
         return []
     touched = winner.added_again
-    vectors = {row["key"]: row for row in winner.added.select("key", "deletion_vector", "vector").to_dicts()}
+    vectors = {row["key"]: row for row in winner.added_files.select("key", "deletion_vector", "vector").to_dicts()}
     rearrangements = []
     for move in moves:
         met = touched.intersection(file.key for file in move.files)
         rearrangements.append(
-            _followed(move, winner, {k: vectors[k] for k in met}, changes, storage, now) if met else move
+            _follow(move, winner, {k: vectors[k] for k in met}, changes, storage, now) if met else move
         )
     return rearrangements
 
 
-def _followed(
+def _follow(
     move: Rearrangement,
     winner: Winner,
     vectors: Mapping[str, Mapping[str, Any]],

@@ -39,13 +39,13 @@ def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequen
     return expression
 
 
-def selected(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
+def select_rows(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
     """Which rows the condition selects: true, false, or null where it is neither. `values`: their partition values.
 
     A condition without any column selects all rows or none, as does one on a table without partition columns.
     InvalidRequestError (kind bad-predicate) if a value cannot be converted as the condition asks.
     """
-    mask = _evaluated(values, condition, "the condition")
+    mask = _evaluate(values, condition, "the condition")
     return mask if mask.len() == rows else pl.Series("chosen", [mask[0]] * rows, dtype=pl.Boolean)
 
 
@@ -66,14 +66,14 @@ def one_of(partitions: pl.DataFrame) -> pl.Expr:
 
 def _check_evaluates(expression: pl.Expr, where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> None:
     empty = pl.DataFrame(schema={name: polars_type(schema[name].type) for name in partitions})
-    dtype = _evaluated(empty, expression, str(where)).dtype
+    dtype = _evaluate(empty, expression, str(where)).dtype
     if dtype != pl.Boolean:
         raise InvalidRequestError(
             f"{where!s} is {dtype}, not true or false", fix="write a comparison", place="where", kind=_KIND
         )
 
 
-def _evaluated(values: pl.DataFrame, condition: pl.Expr, name: str) -> pl.Series:
+def _evaluate(values: pl.DataFrame, condition: pl.Expr, name: str) -> pl.Series:
     try:
         return values.select(condition.alias("chosen")).to_series()
     except pl.exceptions.PolarsError as error:

@@ -147,12 +147,12 @@ def check_reserved_columns(schema: Schema, properties: Mapping[str, str]) -> Non
     own_columns = {properties[key].casefold() for key in MATERIALIZED.values() if key in properties}
     for field in schema:
         if has_feed and field.name.casefold() in _FEED_COLUMNS:
-            raise _reserved(field.name, "the change data feed", "leave delta.enableChangeDataFeed off")
+            raise _reserved_property(field.name, "the change data feed", "leave delta.enableChangeDataFeed off")
         if field.stored_name.casefold() in own_columns:
-            raise _reserved(field.name, "row tracking", "choose another name")
+            raise _reserved_property(field.name, "row tracking", "choose another name")
 
 
-def _reserved(name: str, feature: str, fix: str) -> InvalidRequestError:
+def _reserved_property(name: str, feature: str, fix: str) -> InvalidRequestError:
     return InvalidRequestError(
         f"column {name} has a name that {feature} uses for itself",
         fix=f"rename the column, or {fix}",

@@ -28,14 +28,16 @@ def join_vectors(
     if not touched.intersection(change.file.key for change in changes):
         return None
     columns = ["key", "path", "deletion_vector", *LIVE_COLUMNS]
-    rows = {row["key"]: row for row in winner.added.select(columns).to_dicts()}
+    rows = {row["key"]: row for row in winner.added_files.select(columns).to_dicts()}
     return [
-        _joined(change, rows[change.file.key], winner, storage, overlap) if change.file.key in touched else change
+        _join_vectors(change, rows[change.file.key], winner, storage, overlap) if change.file.key in touched else change
         for change in changes
     ]
 
 
-def _joined(change: VectorChange, row: dict[str, Any], winner: Winner, storage: Storage, overlap: bool) -> VectorChange:
+def _join_vectors(
+    change: VectorChange, row: dict[str, Any], winner: Winner, storage: Storage, overlap: bool
+) -> VectorChange:
     vector = DeletionVector.of(row["vector"])
     theirs = None if vector is None else vector.bitmap(storage)
     if theirs is None or not change.before.issubset(theirs):

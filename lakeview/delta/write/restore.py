@@ -45,7 +45,7 @@ def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
     for row in away.iter_rows(named=True):
         txn.files.remove(row, moment, data_change=True)
     txn.files.adds += [add_of(row, data_change=True) for row in back.iter_rows(named=True)]
-    definition = _merged(base.metadata, then.metadata)
+    definition = _merge_metadata(base.metadata, then.metadata)
     if definition != base.metadata:
         txn.definition.change_metadata(
             **{name: getattr(definition, name) for name in ("schema_string", "partition_columns", "configuration")}
@@ -118,7 +118,7 @@ def _infos(log: TableLog, versions: Sequence[int]) -> Iterator[tuple[int, Commit
         yield from infos
 
 
-def _merged(now: Metadata, then: Metadata) -> Metadata:
+def _merge_metadata(now: Metadata, then: Metadata) -> Metadata:
     """The earlier metadata, without what must never go back: marks of identity columns, the largest column id, and how
     commits are timed."""
     schema = parse_schema(then.schema_string)

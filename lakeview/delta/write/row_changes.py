@@ -159,7 +159,7 @@ class RowChanges:
         context = replace(self.context, schema=schema, indexed=frozenset(), rules=None, tracked=(), change_data=True)
         names = self.context.schema.names
         adds = write_conformed(
-            context, _labelled(batches, names, change), statistics=False, clock=self._clock, storage=self.storage
+            context, _label(batches, names, change), statistics=False, clock=self._clock, storage=self.storage
         )
         with self._lock:
             self._changes.paths += paths_of(adds)
@@ -195,7 +195,7 @@ class RowChanges:
         self.counts["numRemovedBytes"] += file.row["size"] or 0
 
 
-def _labelled(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:
+def _label(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = batch.select(names)
         label = pa.repeat(values_to_arrow([change], pa.string())[0], batch.num_rows)

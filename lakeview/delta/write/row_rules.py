@@ -84,7 +84,7 @@ class RowRules:
         for default in self.defaults:
             if default.name in absent:
                 rows = self._with(rows, default.name, self._default(default, rows.num_rows, clock), first)
-        return self._checked(rows, absent, first)
+        return self._check(rows, absent, first)
 
     def _target(self, absent: set[str]) -> Schema:
         """The schema of rows before the absent columns are computed: these may be null."""
@@ -93,10 +93,10 @@ class RowRules:
             schema = Schema(tuple(replace(f, nullable=f.nullable or f.name in absent) for f in schema))
         return with_variant_binaries(schema) if self.stored_variants else schema
 
-    def _checked(self, rows: pa.RecordBatch, absent: set[str], first: int) -> pa.RecordBatch:
+    def _check(self, rows: pa.RecordBatch, absent: set[str], first: int) -> pa.RecordBatch:
         frame = self._frame(rows)
         for rule in self.generated:
-            values = self._generated(rule, frame)
+            values = self._generate(rule, frame)
             if rule.name in absent:
                 rows = self._with(rows, rule.name, values, first)
                 frame = self._frame(rows)
@@ -128,7 +128,7 @@ class RowRules:
     @cached_property
     def _expressions(self) -> Mapping[str, pl.Expr]:
         """Each text as an expression over the schema's columns."""
-        return {e.text: _parsed(e, self.schema) for e in (*self.checks, *self.generated)}
+        return {e.text: _parse(e, self.schema) for e in (*self.checks, *self.generated)}
 
     def check_evaluates(self) -> None:
         """UnsupportedTableError for a rule that cannot be evaluated, before any row is there."""
@@ -138,7 +138,7 @@ class RowRules:
         for rule in self.checks:
             self._condition(rule, empty)
         for rule in self.generated:
-            self._generated(rule, empty)
+            self._generate(rule, empty)
 
     def check_defaults(self, clock: Clock) -> None:
         """UnsupportedTableError for a default that cannot be evaluated."""
@@ -151,18 +151,18 @@ class RowRules:
             raise _not_evaluated(rule, f"it is {values.dtype}, not true or false")
         return values.cast(pl.Boolean)
 
-    def _generated(self, rule: Expression, frame: pl.DataFrame) -> pl.Series:
-        return self._typed(rule, _values(frame, self._expressions[rule.text], rule))
+    def _generate(self, rule: Expression, frame: pl.DataFrame) -> pl.Series:
+        return self._cast_values(rule, _values(frame, self._expressions[rule.text], rule))
 
     def _default(self, rule: Expression, count: int, clock: Clock) -> pl.Series:
         word = rule.text.strip().lower().removesuffix("()")
         if word in _MOMENTS:
             values = pl.Series(rule.name, [clock()], dtype=pl.Datetime("us", "UTC"))
         else:
-            values = _values(pl.DataFrame({"": [0]}), _parsed(rule, Schema()), rule)
-        return self._typed(rule, values).new_from_index(0, count)
+            values = _values(pl.DataFrame({"": [0]}), _parse(rule, Schema()), rule)
+        return self._cast_values(rule, values).new_from_index(0, count)
 
-    def _typed(self, rule: Expression, values: pl.Series) -> pl.Series:
+    def _cast_values(self, rule: Expression, values: pl.Series) -> pl.Series:
         """What a rule gives, as its column holds it."""
         try:
             typed = values.cast(polars_type(self.schema[rule.name].type))
@@ -245,7 +245,7 @@ def _name(column: str) -> str:
     return column[1:-1].replace("``", "`") if column.startswith("`") and column.endswith("`") else column
 
 
-def _parsed(rule: Expression, schema: Schema) -> pl.Expr:
+def _parse(rule: Expression, schema: Schema) -> pl.Expr:
     try:
         return row_expression(rule.text, schema, "spark")
     except InvalidRequestError as error:

@@ -104,7 +104,7 @@ def supported_features(protocol: Protocol) -> frozenset[str]:
     return frozenset(implied | set(protocol.writer_features or ()) | set(protocol.reader_features or ()))
 
 
-def upgraded(protocol: Protocol, features: Collection[str], address: str) -> Protocol:
+def upgrade_protocol(protocol: Protocol, features: Collection[str], address: str) -> Protocol:
     """The lowest protocol that supports what the old one does, and these features; the old one if it does already.
 
     A legacy version becomes the list of features that it implies. UnsupportedTableError for a feature not written here.

@@ -60,24 +60,24 @@ def rename(schema: Schema, path: Path, name: str) -> Schema:
 def renamed_in(columns: str, path: Path, name: str) -> str:
     """A comma list of columns with the last part of a path under another name, wherever a column begins so."""
     end = len(path)
-    return _changed(columns, path, lambda column: (*column[: end - 1], name, *column[end:]))
+    return _change_text(columns, path, lambda column: (*column[: end - 1], name, *column[end:]))
 
 
 def dropped_from(columns: str, path: Path) -> str:
     """A comma list of columns without those that begin with a path."""
-    return _changed(columns, path, lambda _: ())
+    return _change_text(columns, path, lambda _: ())
 
 
-def _changed(columns: str, path: Path, change: Callable[[Path], Path]) -> str:
+def _change_text(columns: str, path: Path, change: Callable[[Path], Path]) -> str:
     paths = column_paths(columns)
     if paths is None:  # no engine can read it
         return columns
     folded = tuple(part.casefold() for part in path)
     changed = [change(c) if tuple(p.casefold() for p in c[: len(path)]) == folded else c for c in paths]
-    return ",".join(".".join(map(_quoted, column)) for column in changed if column)
+    return ",".join(".".join(map(_quote, column)) for column in changed if column)
 
 
-def _quoted(part: str) -> str:
+def _quote(part: str) -> str:
     return part if _PLAIN.fullmatch(part) else quote_name(part)
 
 
@@ -106,7 +106,7 @@ def widen(schema: Schema, path: Path, type_: DataType, *, iceberg_feature: str |
     before = {node.path: node.type for node in nodes(schema)}.get(path)
     name = ".".join(path)
     if before is None:
-        raise _unknown(path, schema.names if len(path) == 1 else [])
+        raise _unknown_column(path, schema.names if len(path) == 1 else [])
     if before == type_ or not widens(before, type_):
         raise InvalidRequestError(
             f"{name} is {before}, which does not widen to {type_}",
@@ -132,14 +132,14 @@ def record_widening(schema: Schema, path: Path, types: Sequence[DataType]) -> Sc
     place = {"fieldPath": ".".join(below)} if below else {}
     notes = [{"fromType": str(before), "toType": str(after), **place} for before, after in pairwise(types)]
 
-    def changed(field: Field) -> Field:
+    def apply_change(field: Field) -> Field:
         return replace(
             field,
             type=_with_type(field.type, below, types[-1]),
             metadata={**field.metadata, TYPE_CHANGES: [*type_changes(field), *notes]},
         )
 
-    return edit(schema, owner, changed)
+    return edit(schema, owner, apply_change)
 
 
 def _key_above(schema: Schema, path: Path) -> Path | None:
@@ -161,13 +161,13 @@ def edit(schema: Schema, path: Path, change: Callable[[Field], Field | None]) ->
     InvalidRequestError (kind unknown-column) for a path that leads nowhere.
     """
 
-    def changed(fields: Sequence[Field]) -> list[Field]:
+    def apply_change(fields: Sequence[Field]) -> list[Field]:
         if not any(f.name == path[-1] for f in fields):
-            raise _unknown(path, [f.name for f in fields])
+            raise _unknown_column(path, [f.name for f in fields])
         new_fields = [change(f) if f.name == path[-1] else f for f in fields]
         return [f for f in new_fields if f is not None]
 
-    return _with_fields(schema, path[:-1], path, changed)
+    return _with_fields(schema, path[:-1], path, apply_change)
 
 
 def is_in_structs(schema: Schema, path: Path) -> bool:
@@ -181,23 +181,23 @@ def _with_fields(
 ) -> Schema:
     """The schema with other fields in the struct at a path; `whole`: the path that an error names."""
 
-    def changed(type_: DataType, path: Path) -> DataType:
+    def apply_change(type_: DataType, path: Path) -> DataType:
         match type_, path:
             case StructType(fields), ():
                 return StructType(tuple(change(fields)))
             case StructType(fields), (name, *_) if any(f.name == name for f in fields):
                 return StructType(
-                    tuple(replace(f, type=changed(f.type, path[1:])) if f.name == name else f for f in fields)
+                    tuple(replace(f, type=apply_change(f.type, path[1:])) if f.name == name else f for f in fields)
                 )
             case ArrayType(element), ("element", *_):
-                return replace(type_, element=changed(element, path[1:]))
+                return replace(type_, element=apply_change(element, path[1:]))
             case MapType(key), ("key", *_):
-                return replace(type_, key=changed(key, path[1:]))
+                return replace(type_, key=apply_change(key, path[1:]))
             case MapType(_, value), ("value", *_):
-                return replace(type_, value=changed(value, path[1:]))
-        raise _unknown(whole, [f.name for f in type_.fields] if isinstance(type_, StructType) else [])
+                return replace(type_, value=apply_change(value, path[1:]))
+        raise _unknown_column(whole, [f.name for f in type_.fields] if isinstance(type_, StructType) else [])
 
-    root = changed(StructType(schema.fields), struct)
+    root = apply_change(StructType(schema.fields), struct)
     assert isinstance(root, StructType)
     return Schema(root.fields)
 
@@ -212,7 +212,7 @@ def _with_type(type_: DataType, below: Path, new: DataType) -> DataType:
             return replace(type_, key=_with_type(key, below[1:], new))
         case MapType(_, value), "value":
             return replace(type_, value=_with_type(value, below[1:], new))
-    raise _unknown(below, [])
+    raise _unknown_column(below, [])
 
 
 def _fields_beside(schema: Schema, path: Path) -> Sequence[Field]:
@@ -227,7 +227,7 @@ def _fields_beside(schema: Schema, path: Path) -> Sequence[Field]:
     return siblings
 
 
-def _unknown(path: Path, names: Sequence[str]) -> InvalidRequestError:
+def _unknown_column(path: Path, names: Sequence[str]) -> InvalidRequestError:
     return InvalidRequestError(
         f"there is no column {'.'.join(path)}",
         fix=f"choose from {', '.join(names[:20])}" if names else "follow structs by name, lists by `element`",

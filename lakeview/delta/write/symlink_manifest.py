@@ -49,20 +49,20 @@ def write_manifests(table: Target) -> list[str]:
 
 def _line(path: str, root: str) -> str:
     if "\n" in path or "\r" in path:
-        raise _refused(root, f"has a file {path!r}, which no line can hold", "write this file again, by an update")
+        raise _refusal(root, f"has a file {path!r}, which no line can hold", "write this file again, by an update")
     return path
 
 
 def _check_plain(state: Replay, root: str) -> None:
     if column_mapping_mode(state.table_protocol, state.properties) != "none":
-        raise _refused(root, "maps its columns, whose names are others in files", "copy the rows into a plain table")
+        raise _refusal(root, "maps its columns, whose names are others in files", "copy the rows into a plain table")
     if state.adds(["vector"])["vector"].is_not_null().any():
-        raise _refused(
+        raise _refusal(
             root,
             "has deletion vectors, and readers of its files alone would find the deleted rows",
             "set delta.enableDeletionVectors to false, and write these files again, such as by an update of their rows",
         )
 
 
-def _refused(root: str, why: str, fix: str) -> UnsupportedTableError:
+def _refusal(root: str, why: str, fix: str) -> UnsupportedTableError:
     return UnsupportedTableError(f"{root} {why}", fix=fix, place=root, kind="no-symlink-manifest")

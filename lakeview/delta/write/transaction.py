@@ -18,7 +18,7 @@ from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.optimize import TARGET_BYTES, optimize
-from lakeview.delta.write.partition_conditions import selected
+from lakeview.delta.write.partition_conditions import select_rows
 from lakeview.delta.write.restore import check_no_vacuum, check_target, restore
 from lakeview.delta.write.row_operations import change_rows, merge_rows
 from lakeview.delta.write.row_work import RowOutcome, RowWork
@@ -108,7 +108,7 @@ class Transaction(TableReplacement):
             schema=self.schema.as_nullable().to_arrow(),
         )
         values = pl.DataFrame(pl.from_arrow(rows.select(names)))
-        outside = rows.num_rows - (selected(values, rows.num_rows, expression).sum() if rows.num_rows else 0)
+        outside = rows.num_rows - (select_rows(values, rows.num_rows, expression).sum() if rows.num_rows else 0)
         if outside:
             raise ConstraintViolationError(
                 f"{outside:,} rows lie outside {where!r}, which the overwrite replaces",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.write.assignments import Assigned, Assignments, check_assignments, with_values
+from lakeview.delta.write.assignments import Assignment, Assignments, check_assignments, with_values
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.rewrites import Numbers
 from lakeview.delta.write.row_changes import RowChanges
@@ -26,7 +26,7 @@ from lakeview.rows.matching import evaluate, frame_of
 class RowChange:
     """Assignments that are checked, and the rules that the rows they make have to keep."""
 
-    assignments: Mapping[Path, Assigned]
+    assignments: Mapping[Path, Assignment]
     rules: RowRules
     tracked: Schema
 

@@ -14,7 +14,7 @@ from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.properties import value
 from lakeview.delta.write.column_changes import ColumnChanges
 from lakeview.delta.write.file_changes import REMOVAL_COLUMNS
-from lakeview.delta.write.partition_conditions import one_of, partition_condition, selected
+from lakeview.delta.write.partition_conditions import one_of, partition_condition, select_rows
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.snapshot import milliseconds
 
@@ -91,7 +91,7 @@ class WholeFiles(ColumnChanges):
             live = self._files_at(live, paths)
         else:
             expression = EVERY if where is None else self._on_partitions(where)
-            live = live.filter(self._selected(live, expression))
+            live = live.filter(self._select(live, expression))
             self.reads(expression)
         self._touched = self._touched or not live.is_empty()
         self._take_out(live, data_change=data_change)
@@ -128,9 +128,9 @@ class WholeFiles(ColumnChanges):
     def _on_partitions(self, where: str | pl.Expr) -> pl.Expr:
         return partition_condition(where, self.schema, self.definition.partition_columns)
 
-    def _selected(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
+    def _select(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
         values = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
-        return selected(values, live.height, expression)
+        return select_rows(values, live.height, expression)
 
     def _files_at(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
         keys = canonical(pl.Series("key", list(paths), dtype=pl.String), self._storage.root)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from lakeview.delta.sharing import typed
+from lakeview.delta.sharing import parse_values
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.predicates.columns import Columns
@@ -50,7 +50,7 @@ def sql_condition(hints: Sequence[str], schema: Schema, budget: Budget | None = 
     """All predicateHints together, AND-ed; Unknown in place of what cannot be read, is too large, or comes after the
     budget (a fifth of a second of CPU) is spent. Never an error."""
     budget = budget or Budget(PARSING_CPU)
-    columns = Columns(schema, typed, budget.is_spent)
+    columns = Columns(schema, parse_values, budget.is_spent)
     characters, tokens = limits.HINT_CHARACTERS, limits.HINT_TOKENS
     parts: list[Node] = []
     for hint in hints[: limits.HINTS]:
@@ -72,4 +72,4 @@ def json_condition(text: str | None, schema: Schema, budget: Budget | None = Non
         return Constant(True)
     if len(text) > limits.JSON_HINT_CHARACTERS:
         return Unknown()
-    return read_json_hint(text, Columns(schema, typed, (budget or Budget(PARSING_CPU)).is_spent))
+    return read_json_hint(text, Columns(schema, parse_values, (budget or Budget(PARSING_CPU)).is_spent))

@@ -1,7 +1,7 @@
 """Paths to signed URLs, and facts to signed tokens; and back, if they are ours and not too old.
 
 Two keys, one for files and one for tokens, are kept in a file readable by its owner only and shared by all workers. One
-is replaced by `rotated`; what the one before it signed is accepted until it expires by itself.
+is replaced by `rotate`; what the one before it signed is accepted until it expires by itself.
 """
 
 from __future__ import annotations

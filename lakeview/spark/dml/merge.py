@@ -118,8 +118,8 @@ class _Merging:
         condition = None if self._plan.of("not matched by source") else self._condition()
         txn.reads(pl.lit(value=True) if condition is None else condition)
         files = txn.live_files(condition)
-        outcomes = self._changed(files)
-        inserts = self._inserted(outcomes) if self._plan.of("not matched") else []
+        outcomes = self._change_rows(files)
+        inserts = self._insert_rows(outcomes) if self._plan.of("not matched") else []
         rows, counts = Counter({"numSourceRows": self._source.size()[0]}), Counter[str]()
         done = [o.done for o in (*outcomes, *inserts)]
         for outcome in (*outcomes, *inserts):
@@ -143,7 +143,7 @@ class _Merging:
             condition = inside if condition is None else condition & inside
         return condition
 
-    def _changed(self, files: Sequence[LiveFile]) -> list[MergeOutcome]:
+    def _change_rows(self, files: Sequence[LiveFile]) -> list[MergeOutcome]:
         """Apply the clauses for rows of the table."""
         if not files:
             return []
@@ -152,14 +152,14 @@ class _Merging:
         with lakeview_errors():
             met = self._met_files(of_number).localCheckpoint()
             touched = {row[0] for row in met.select(FILE).distinct().collect()}
-        outcomes = self._merged(met, {number: of_number[number] for number in sorted(touched)}) if touched else []
+        outcomes = self._merge_files(met, {number: of_number[number] for number in sorted(touched)}) if touched else []
         if self._plan.of("not matched by source"):
             rest = [file for number, file in of_number.items() if number not in touched]
             alone = partial(merge_alone, self._work, self._plan)
             outcomes += self._with_paths(run_parts(self._spark, parts(rest), alone))
         return outcomes
 
-    def _merged(self, met: DataFrame, files: dict[int, LiveFile]) -> list[MergeOutcome]:
+    def _merge_files(self, met: DataFrame, files: dict[int, LiveFile]) -> list[MergeOutcome]:
         """Apply the clauses to the files that source rows meet, those of a group by one task: the small ones among them
         share new files."""
         size = sum(file.task.size for file in files.values())
@@ -206,7 +206,7 @@ class _Merging:
             keys = keys.hint("merge")
         return keys.join(source, reduce(lambda a, b: a & b, equal)).drop(*names, *others)
 
-    def _inserted(self, outcomes: Sequence[MergeOutcome]) -> list[MergeOutcome]:
+    def _insert_rows(self, outcomes: Sequence[MergeOutcome]) -> list[MergeOutcome]:
         """Insert the source rows that matched none."""
         matches = pyroaring.BitMap64.union(*(o.met for o in outcomes)) if outcomes else pyroaring.BitMap64()
         inserting = partial(insert_rows, self._work, self._plan, matches.serialize())

@@ -73,7 +73,7 @@ def _merge_files(
         merging = MergeRows(replace(plan, source=source), work.context.schema, rows, system_clock)
         merging.change(list(files), rows.storage)
         counts.update(merging.counts)
-        matches.update(ids.gather(list(merging.met)).to_list())
+        matches.update(ids.gather(list(merging.matched_source_rows)).to_list())
         return ()
 
     done = work.run(do)
@@ -95,7 +95,7 @@ def _inserted_rows(
     counts: Counter[str] = Counter()
 
     def do(rows: RowChanges, changes: FileChanges) -> Sequence[Rearrangement]:
-        def inserted() -> Iterator[pa.RecordBatch]:
+        def new_rows() -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 frame = pl.DataFrame(pl.from_arrow(batch))
                 unmet = [number not in matches for number in frame[ROW]]
@@ -107,7 +107,7 @@ def _inserted_rows(
                 for table in tables:
                     yield from batches_of(table)
 
-        adds = write_files(work.context, inserted(), storage=rows.storage)
+        adds = write_files(work.context, new_rows(), storage=rows.storage)
         changes.adds += adds
         changes.paths += paths_of(adds)
         return ()

@@ -112,12 +112,12 @@ class DeltaTableBuilder(Generic[T]):
         metadata: dict[str, Any] = {} if comment is None else {"comment": comment}
         identity = generatedByDefaultAs if generatedAlwaysAs is None else generatedAlwaysAs
         if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
-            raise _refused(f"column {colName} is generated always and by default", "give one of the two", colName)
+            raise _refusal(f"column {colName} is generated always and by default", "give one of the two", colName)
         if isinstance(identity, str):
             metadata["delta.generationExpression"] = identity
         elif identity is not None:
             if type_ != PrimitiveType("long"):
-                raise _refused(f"identity column {colName} is {type_}", "declare it as bigint", colName)
+                raise _refusal(f"identity column {colName} is {type_}", "declare it as bigint", colName)
             metadata |= identity.metadata(explicit=generatedAlwaysAs is None)
         self._fields.append(Field(colName, type_, nullable, metadata))
         return self
@@ -190,7 +190,7 @@ class DeltaTableBuilder(Generic[T]):
         """Where the table is, or will be. InvalidRequestError where nothing tells, or name and location differ."""
         if self._name is None:
             if self._location is None:
-                raise _refused("the table has neither a name nor a location", "call location('address')", "location")
+                raise _refusal("the table has neither a name nor a location", "call location('address')", "location")
             return self._location
         check_name(self._name)
         own = location(self._spark, self._name)
@@ -198,12 +198,12 @@ class DeltaTableBuilder(Generic[T]):
             return own or default_location(self._spark, self._name)
         folder = normalise(self._location, decode=True)
         if not is_local(folder):
-            raise _refused(
+            raise _refusal(
                 f"{folder} is in an object store, which Spark's catalog opens by Hadoop's packages for it",
                 "leave tableName out, and open the table by its address", "tableName",
             )  # fmt: skip
         if own is not None and normalise(own) != folder:
-            raise _refused(f"{self._name} is a table at {own}, and not at {folder}", "choose another name", "tableName")
+            raise _refusal(f"{self._name} is a table at {own}, and not at {folder}", "choose another name", "tableName")
         return folder
 
     def _existing(self, address: str) -> delta.table.DeltaTable | None:
@@ -215,18 +215,18 @@ class DeltaTableBuilder(Generic[T]):
     def _schema(self) -> Schema:
         """The columns. UnsupportedTableError for a rule that lakeview does not evaluate: it would refuse every row."""
         if not self._fields:
-            raise _refused("the table has no column", "call addColumn or addColumns", "schema")
+            raise _refusal("the table has no column", "call addColumn or addColumns", "schema")
         schema = Schema(tuple(self._fields))
-        check_rules(schema, self._properties, self._spelled(self._partitions))
+        check_rules(schema, self._properties, self._resolve_names(self._partitions))
         return schema
 
     def _definition(self) -> dict[str, Any]:
-        partitions, clustering = self._spelled(self._partitions), self._spelled(self._clustering)
+        partitions, clustering = self._resolve_names(self._partitions), self._resolve_names(self._clustering)
         return {
             "partition_by": partitions, "cluster_by": clustering, "properties": self._properties, "engine": ENGINE,
         }  # fmt: skip
 
-    def _spelled(self, names: Sequence[str]) -> list[str]:
+    def _resolve_names(self, names: Sequence[str]) -> list[str]:
         """Names as the columns have them, whose case means nothing."""
         spellings = {field.name.casefold(): field.name for field in self._fields}
         return [spellings.get(name.casefold(), name) for name in names]
@@ -238,12 +238,12 @@ def _type_of(type_: str | DataType, column: str) -> DataType:
     try:
         return DataType.fromDDL(type_)
     except ParseException as error:
-        raise _refused(f"column {column} is {type_!r}, which is no type of Spark's SQL", "", column) from error
+        raise _refusal(f"column {column} is {type_!r}, which is no type of Spark's SQL", "", column) from error
 
 
 def _flat(cols: Iterable[str | Sequence[str]]) -> Iterable[str]:
     return (name for col in cols for name in ([col] if isinstance(col, str) else col))
 
 
-def _refused(message: str, fix: str, place: str) -> InvalidRequestError:
+def _refusal(message: str, fix: str, place: str) -> InvalidRequestError:
     return InvalidRequestError(message, fix=fix or "write it as Spark's SQL does", place=place, kind="table-definition")

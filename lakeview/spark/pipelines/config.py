@@ -106,15 +106,15 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         has stay as they are."""
         spellings = {column.casefold(): column for column in columns}
 
-        def spelled(names: Sequence[str]) -> tuple[str, ...]:
+        def spell_names(names: Sequence[str]) -> tuple[str, ...]:
             return tuple(spellings.get(name.casefold(), name) for name in names)
 
-        rules = (msgspec.structs.replace(rule, unique=spelled(rule.unique)) for rule in self.expectations)
+        rules = (msgspec.structs.replace(rule, unique=spell_names(rule.unique)) for rule in self.expectations)
         return msgspec.structs.replace(
             self,
-            keys=spelled(self.keys),
-            order_by=spelled(self.order_by),
-            partition_by=spelled(self.partition_by),
+            keys=spell_names(self.keys),
+            order_by=spell_names(self.order_by),
+            partition_by=spell_names(self.partition_by),
             expectations=tuple(rules),
         )
 
@@ -158,7 +158,7 @@ def parse_config(text: str, place: str = FILE) -> PipelineConfig:
     try:
         config = msgspec.convert(document, PipelineConfig)
     except msgspec.ValidationError as error:
-        problem = _located(document, error)
+        problem = _with_table_name(document, error)
         raise bad_pipeline(problem, place, _fix_of(problem)) from error
     if not config.output:
         raise bad_pipeline("output names no folder", place)
@@ -185,7 +185,7 @@ def _problems(dataset: Dataset) -> Sequence[str]:
     }
     lists = {name: getattr(dataset, name) for name in ("keys", "order_by", "partition_by", "z_order_by")}
     lists |= {f"unique of expectation {e.name}": e.unique for e in dataset.expectations}
-    twice = [f"{what} names {n} twice" for what, names in lists.items() for n in _repeated(names)]
+    twice = [f"{what} names {n} twice" for what, names in lists.items() for n in _repeated_names(names)]
     rules = twice + [
         f"expectation {e.name}: it needs a condition or unique columns, and one of them only"
         for e in dataset.expectations
@@ -214,7 +214,7 @@ def _duration(text: str | None) -> timedelta | None:
     return None if match is None else int(match[1]) * _UNITS[match[2]]
 
 
-def _repeated(names: Sequence[str]) -> list[str]:
+def _repeated_names(names: Sequence[str]) -> list[str]:
     """The names that are in a list more than once, each once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
@@ -230,7 +230,7 @@ def _unreadable(dataset: Dataset) -> Iterator[str]:
             yield f"{what}: {error.message}"
 
 
-def _located(document: Any, error: msgspec.ValidationError) -> str:
+def _with_table_name(document: Any, error: msgspec.ValidationError) -> str:
     """The text of an error, which does not say of which table it is, with the table's name."""
     tables = document.get("tables") if isinstance(document, dict) else None
     for name, dataset in tables.items() if isinstance(tables, dict) else ():

@@ -78,7 +78,7 @@ class Registry(SparkConnectGraphElementRegistry):
         if isinstance(output, Table) and output.format == FORMAT:
             raise unpublishable(output.name)
         if isinstance(output, StreamingTable) and self._forgets_tables():
-            raise forgotten(output.name)
+            raise forgotten_rows_error(output.name)
         if isinstance(output, Sink):
             output = self._absolute_sink(output)
         else:
@@ -127,7 +127,7 @@ class Registry(SparkConnectGraphElementRegistry):
         return catalog == "in-memory" and self._session.catalog.currentCatalog() == "spark_catalog"
 
 
-def forgotten(name: str) -> InvalidRequestError:
+def forgotten_rows_error(name: str) -> InvalidRequestError:
     """The error for a streaming table whose rows the next run would have no more, and not read again."""
     return InvalidRequestError(
         f"{name} is a streaming table, and the catalog of this session forgets its tables when the run ends",

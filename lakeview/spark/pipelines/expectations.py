@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
-from lakeview.delta.write.partition_conditions import selected
+from lakeview.delta.write.partition_conditions import select_rows
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, quote_name
 from lakeview.predicates import predicate
@@ -81,7 +81,7 @@ def failed_rows(rows: pl.DataFrame, condition: str, schema: Schema) -> pl.Series
 def _holds(rows: pl.DataFrame, condition: str, schema: Schema) -> pl.Series:
     expression = predicate(condition, schema)
     names = list(dict.fromkeys(expression.meta.root_names()))
-    return selected(rows.select(cs.by_name(names)) if names else rows, rows.height, expression)
+    return select_rows(rows.select(cs.by_name(names)) if names else rows, rows.height, expression)
 
 
 def failures(batch: pa.RecordBatch, conditions: Sequence[tuple[int, str]], schema: Schema) -> list[list[int]]:
@@ -105,16 +105,16 @@ def mark_failures(rows: DataFrame, rules: Sequence[Expectation], published: Data
     conditions = [(number, rule.condition) for number, rule in enumerate(rules) if rule.condition is not None]
     if conditions:
         marked = StructType([*rows.schema.fields, StructField(FAILED, ArrayType(IntegerType()))])
-        frame = map_batches(rows, partial(_tell, conditions=conditions, schema=schema), marked)
+        frame = map_batches(rows, partial(_add_failures, conditions=conditions, schema=schema), marked)
     else:
         frame = rows.withColumn(FAILED, f.array().cast(ArrayType(IntegerType())))
     for number, rule in enumerate(rules):
         if rule.unique:
-            frame = _unique(frame, number, rule, removed(rules), published)
+            frame = _unique(frame, number, rule, is_removed(rules), published)
     return frame
 
 
-def removed(rules: Sequence[Expectation], actions: Iterable[Action] = REMOVING) -> Column:
+def is_removed(rules: Sequence[Expectation], actions: Iterable[Action] = REMOVING) -> Column:
     """Whether a row fails an expectation of one of these actions."""
     numbers = [number for number, rule in enumerate(rules) if rule.action in set(actions)]
     tests = [f.array_contains(FAILED, number) for number in numbers]
@@ -123,9 +123,9 @@ def removed(rules: Sequence[Expectation], actions: Iterable[Action] = REMOVING) 
 
 def count(rows: DataFrame, rules: Sequence[Expectation]) -> Counts:
     """What became of the rows, by one pass. Samples are the failed rows whose JSON text is the smallest and largest."""
-    quarantined = removed(rules, {Action.QUARANTINE})
+    quarantined = is_removed(rules, {Action.QUARANTINE})
     sums = [f.count("*").alias("rows"), f.count_if(quarantined).alias("quarantined")]
-    sums.append(f.count_if(removed(rules) & ~quarantined).alias("dropped"))
+    sums.append(f.count_if(is_removed(rules) & ~quarantined).alias("dropped"))
     # with the nulls: a row that fails because a column is null shows that column
     row = _text(rows.drop(FAILED), {"ignoreNullFields": "false"})
     for number in range(len(rules)):
@@ -150,7 +150,7 @@ def latest_of_keys(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]
     return rows.withColumn(_RANK, f.row_number().over(window)).where(alone | (_column(_RANK) == 1)).drop(_RANK)
 
 
-def _tell(
+def _add_failures(
     batches: Iterable[pa.RecordBatch], conditions: Sequence[tuple[int, str]], schema: Schema
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:

@@ -123,7 +123,7 @@ def inputs_in(relation: Any, versions: Mapping[str, int]) -> tuple[tuple[Input, 
         address = address_of(source)
         version = None
         if ours and not streams:
-            version = _pinned(source, options, versions.get(address))
+            version = _pin_version(source, options, versions.get(address))
         starting = options.get("startingversion", "")
         first = int(starting) if ours and streams and starting.isdecimal() else None
         inputs.append(Input(address or source.format, source.format, streams, version, first))
@@ -159,7 +159,7 @@ def _make_absolute(source: Any) -> None:
             source.options[name] = absolute(source.options[name])
 
 
-def _pinned(source: Any, options: Mapping[str, str], latest: int | None) -> int | None:
+def _pin_version(source: Any, options: Mapping[str, str], latest: int | None) -> int | None:
     """The version that a batch read has, after pinning it where it has none; None where options decide otherwise."""
     for name in ("versionasof", "version"):
         if options.get(name, "").isdecimal():

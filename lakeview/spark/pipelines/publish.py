@@ -124,7 +124,7 @@ class Publisher:
         if table is None:
             return
         mark = f"publish {name} {table.snapshot().id}"
-        for commit in commits_after(table, self.records.recorded(mark)):
+        for commit in commits_after(table, self.records.last_recorded_version(mark)):
             done = publication_in(commit.user_metadata, self.pipeline, name)
             if done is not None:
                 rows = records_of(done, table.address, commit.version, commit.timestamp)
@@ -148,7 +148,7 @@ class Publisher:
         try:
             counts = expectations.count(divided, rules)
             done = Publication(
-                self.pipeline, self.run_id, name, started, self._recorded(source.reads), counts.rows,
+                self.pipeline, self.run_id, name, started, self._record_reads(source.reads), counts.rows,
                 counts.rows - counts.dropped - counts.quarantined, counts.dropped, counts.quarantined,
                 results_of(counts),
             )  # fmt: skip
@@ -226,7 +226,7 @@ class Publisher:
         if transaction_version(there, app[0]) < app[1]:
             names = f.array(*[f.lit(rule.name) for rule in rules])
             failed = f.transform(f.col(quote_name(expectations.FAILED)), lambda number: f.element_at(names, number + 1))
-            rows = divided.where(expectations.removed(rules, {Action.QUARANTINE}))
+            rows = divided.where(expectations.is_removed(rules, {Action.QUARANTINE}))
             rows = rows.withColumn(_free(divided, "_expectations"), failed).withColumn(
                 _free(divided, "_run_id"), f.lit(self.run_id)
             )
@@ -243,7 +243,7 @@ class Publisher:
         self, name: str, target: DeltaTable, dataset: Dataset, divided: DataFrame, app: tuple[str, int],
         done: Publication,
     ) -> None:  # fmt: skip
-        good = divided.where(~expectations.removed(dataset.rules)).drop(expectations.FAILED)
+        good = divided.where(~expectations.is_removed(dataset.rules)).drop(expectations.FAILED)
         if dataset.order_by:
             good = expectations.latest_of_keys(good, dataset.keys, dataset.order_by)
             if dataset.delete_when is not None:
@@ -285,7 +285,7 @@ class Publisher:
         row: Row = {"run_id": self.run_id, "dataset": name, "step": step, "status": status}
         self.records.add({"runs": [row | {"started": now, "ended": now} | more]})
 
-    def _recorded(self, reads: tuple[Read, ...]) -> tuple[Read, ...]:
+    def _record_reads(self, reads: tuple[Read, ...]) -> tuple[Read, ...]:
         return tuple(
             msgspec.structs.replace(source, address=relative_to(source.address, self.root)) for source in reads
         )

@@ -50,7 +50,7 @@ class Records:
         if mark is not None and not rows.get("runs"):
             self._append("runs", [], mark, version)
 
-    def recorded(self, mark: str) -> int:
+    def last_recorded_version(self, mark: str) -> int:
         """The last version of what `mark` names whose rows are recorded; -1 without any."""
         return transaction_version(self._open("runs"), self._app(mark))
 
@@ -63,7 +63,7 @@ class Records:
         outputs = table.scan().filter(*flows).select(pl.col("output").unique()).collect()["output"]
         return relative_to(address, self._root) in set(outputs)
 
-    def unfinished(self) -> list[tuple[str, datetime]]:
+    def unfinished_runs(self) -> list[tuple[str, datetime]]:
         """The runs whose end is not recorded, with their starts, oldest first."""
         table = self._open("runs")
         if table is None:
@@ -97,20 +97,20 @@ class Records:
 
     def _append(self, name: str, rows: Sequence[Row], mark: str | None, version: int) -> None:
         schema = TABLES[name]
-        frame = pl.DataFrame([self._recorded(row) for row in rows], schema=schema)
-        table, parameters = self._created(name), {"mode": "Append"}
+        frame = pl.DataFrame([self._relative_row(row) for row in rows], schema=schema)
+        table, parameters = self._create_table(name), {"mode": "Append"}
         with table.transaction("WRITE", parameters=parameters, user=self._user, clock=self._clock) as txn:
             if mark is not None:
                 txn.set_transaction(self._app(mark), version, once=True)
             if rows:
                 txn.append(frame, fill_missing=True)
 
-    def _recorded(self, row: Row) -> Row:
+    def _relative_row(self, row: Row) -> Row:
         """A row as it is written: addresses below the root are relative to it, so that the folder may be moved."""
         addresses = {name: relative_to(row[name], self._root) for name in ADDRESSES if row.get(name) is not None}
         return {"pipeline": self._pipeline, **row, **addresses}
 
-    def _created(self, name: str) -> DeltaTable:
+    def _create_table(self, name: str) -> DeltaTable:
         table = self._open(name)
         if table is not None:
             return table

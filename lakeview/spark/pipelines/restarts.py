@@ -34,7 +34,7 @@ def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, stor
                     place=name,
                     kind="sink-without-rows",
                 )
-        elif records.recorded(flow_mark(sink)) >= 0 and not checkpoints.may_have_written(name, sink):
+        elif records.last_recorded_version(flow_mark(sink)) >= 0 and not checkpoints.may_have_written(name, sink):
             raise InvalidRequestError(
                 f"the sink {name} at {address} has rows of this pipeline, and {storage} no checkpoint of the flow "
                 "that wrote them: it would read all input again",
@@ -42,7 +42,7 @@ def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, stor
                 place=name,
                 kind="sink-without-checkpoint",
             )
-        elif (recorded := records.recorded(flow_mark(sink))) > sink.latest_version:
+        elif (recorded := records.last_recorded_version(flow_mark(sink))) > sink.latest_version:
             raise InvalidRequestError(
                 f"the sink {name} at {address} ends at version {sink.latest_version}, and a flow has written its "
                 f"version {recorded}: an older state of the sink was restored, and rows that were read since would "

@@ -93,12 +93,12 @@ def run_pipeline(
     """
     folder = folder.resolve()
     spec, config = Spec.read(folder), read_config(folder)
-    with locked(folder) as lock:
+    with lock_project(folder) as lock:
         return _Run(folder, spec, config, clock, say, user, step).run(where, lock)
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[int]:
+def lock_project(folder: Path) -> Iterator[int]:
     """A lock of the project, which the system drops with the last process that holds it: the file descriptor.
 
     InvalidRequestError while another run has it. It excludes runs on this machine."""
@@ -140,11 +140,11 @@ class _Run:
         try:
             problems = self._steps(where, lock)
         except (PySparkException, Py4JJavaError) as error:
-            raise self._failed(first_lines(str(error))) from error
+            raise self._failure(first_lines(str(error))) from error
         except LakeviewError as error:
-            raise self._failed(error.message, error.fix) from error
+            raise self._failure(error.message, error.fix) from error
         if problems:
-            raise self._failed("; ".join(problems), "; ".join(self._fixes) or None)
+            raise self._failure("; ".join(problems), "; ".join(self._fixes) or None)
         self._records.add({"runs": [self._row("run", "succeeded", self._started)]})
         self._records.pack()
         return self._id
@@ -195,7 +195,7 @@ class _Run:
         inputs = graph.inputs_of(name)
         ids = table_ids(inputs, graph)
         starting = {ids[i.address]: i.starting for i in inputs if i.starting is not None and i.address in ids}
-        for commit in commits_after(sink, self._records.recorded(mark)):
+        for commit in commits_after(sink, self._records.last_recorded_version(mark)):
             query = commit.parameters.get("queryId")
             if query is None or checkpoints.is_of_other_flow(name, query):
                 continue  # of another writer, or pipeline
@@ -219,13 +219,13 @@ class _Run:
         )  # fmt: skip
         problems: list[str] = []
         for name, dataset in self._config.tables.items():
-            outcome = self._tried(name, "publish", partial(publisher.publish, name, dataset), problems)
+            outcome = self._try_step(name, "publish", partial(publisher.publish, name, dataset), problems)
             if outcome is not None:
                 self._say(f"{name}: {outcome}")
-                self._tried(name, "maintain", partial(publisher.maintain, name, dataset, outcome), problems)
+                self._try_step(name, "maintain", partial(publisher.maintain, name, dataset, outcome), problems)
         return problems
 
-    def _tried(self, name: str, step: str, do: Callable[[], T], problems: list[str]) -> T | None:
+    def _try_step(self, name: str, step: str, do: Callable[[], T], problems: list[str]) -> T | None:
         """What a step of a dataset returns; None where it failed, which is recorded and added to the problems."""
         started = self._clock()
         try:
@@ -244,12 +244,12 @@ class _Run:
     # -- records of the run
 
     def _note_interruptions(self) -> None:
-        self._interrupted = self._records.unfinished()
+        self._interrupted = self._records.unfinished_runs()
         for run_id, started in self._interrupted:
             row = self._row("run", "interrupted", started) | {"run_id": run_id}
             self._records.add({"runs": [row | {"error": "the process ended before the run did"}]})
 
-    def _failed(self, message: str, fix: str | None = None) -> LakeviewError:
+    def _failure(self, message: str, fix: str | None = None) -> LakeviewError:
         self._records.add({"runs": [self._row("run", "failed", self._started) | {"error": message}]})
         return LakeviewError(message, fix=fix, place=self._id, kind="pipeline-failed")
 

@@ -89,7 +89,7 @@ class Places:
         application, last = self.application(sink), sink.latest_version
         published = table_at(self.address, self.access)
         after = transaction_version(published, application)
-        half = self._quarantined(application, published)
+        half = self._last_quarantined(application, published)
         self._check_not_itself(dataset, sink, published)
         self._check_same_sink(dataset, application, sink, after)
         self._check_not_older(dataset, sink, published, max(after, half))
@@ -107,9 +107,9 @@ class Places:
     def _next_number(self) -> int:
         """The number of the next publication of a view: above those of the published table and of the quarantine."""
         application, published = self.application(None), table_at(self.address, self.access)
-        return 1 + max(transaction_version(published, application), self._quarantined(application, published))
+        return 1 + max(transaction_version(published, application), self._last_quarantined(application, published))
 
-    def _quarantined(self, application: str, published: DeltaTable | None) -> int:
+    def _last_quarantined(self, application: str, published: DeltaTable | None) -> int:
         """The number of the last publication whose rows are in the quarantine; -1 without any."""
         if published is None:
             return -1
@@ -139,7 +139,7 @@ class Places:
         published = table_at(self.address, self.access)
         if sink is not None and published is not None:
             application = self.application(sink)
-            last = max(transaction_version(published, application), self._quarantined(application, published))
+            last = max(transaction_version(published, application), self._last_quarantined(application, published))
             self._check_not_older(dataset, sink, published, last)
 
     def _check_not_older(self, dataset: Dataset, sink: DeltaTable, published: DeltaTable | None, last: int) -> None:

@@ -62,7 +62,7 @@ class Tombstones:
     def add(self, rows: DataFrame) -> None:
         """Record the deletions among rows, of which a key has one; before the rows are merged."""
         rule = Expectation("deletes", Action.DROP, condition=self.dataset.delete_when)
-        deletes = expectations.mark_failures(rows, [rule], None).where(~expectations.removed([rule]))
+        deletes = expectations.mark_failures(rows, [rule], None).where(~expectations.is_removed([rule]))
         names = dict.fromkeys((*self.dataset.keys, *self.dataset.order_by))
         deletes = deletes.dropna(subset=[quote_name(key) for key in self.dataset.keys])
         published = f.lit(self.clock()).cast("timestamp").alias(self._time)

@@ -52,9 +52,9 @@ class ActionFile:
             self._few.clear()
 
     def _write_group(self, table: pa.Table) -> None:
-        self._begun().write_table(table, row_group_size=table.num_rows)
+        self._begin().write_table(table, row_group_size=table.num_rows)
 
-    def _begun(self) -> pq.ParquetWriter:
+    def _begin(self) -> pq.ParquetWriter:
         if self._writer is None:
             compression = self._compression or ("snappy" if self.rows <= _SNAPPY_ROWS else "zstd")
             # values of other leaves hardly repeat, and a dictionary of them is only tried and given up
@@ -68,7 +68,7 @@ class ActionFile:
     def close(self) -> bytes:
         """The whole file."""
         self._write_few()
-        self._begun().close()
+        self._begin().close()
         return self._sink.getvalue()
 
 

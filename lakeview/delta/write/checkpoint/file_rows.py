@@ -17,7 +17,7 @@ from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.statistics import physical_leaves
 from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.file_actions import COLUMN_TYPES, text_maps
-from lakeview.delta.log.paths import encoded
+from lakeview.delta.log.paths import encode_paths
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.struct_statistics import StructStatistics, documents_of, parsed_partitions
 from lakeview.delta.write.context import indexed_leaves
@@ -79,7 +79,7 @@ class Shape:
         return list(dict.fromkeys([*(column for column, _ in (*_ADD.values(), *_REMOVE.values())), *texts]))
 
 
-class Described(Protocol):
+class CheckpointTraits(Protocol):
     """What the shape of a table's checkpoints follows from: a `Replay` is one."""
 
     @property
@@ -107,7 +107,7 @@ class Definition:
         return self.domains
 
 
-def shape_of(state: Described) -> Shape:
+def shape_of(state: CheckpointTraits) -> Shape:
     """What a table's properties ask of its checkpoints: `delta.checkpoint.writeStatsAsJson` (true where it is not set)
     and `delta.checkpoint.writeStatsAsStruct` (false)."""
     properties = state.metadata.properties
@@ -172,7 +172,7 @@ def _columns(actions: pl.DataFrame, fields: Mapping[str, tuple[str, pl.DataType]
     for name, (column, dtype) in fields.items():
         match column:
             case "path":
-                columns[name] = encoded(actions["path"])
+                columns[name] = encode_paths(actions["path"])
             case "tags":
                 columns[name] = _tags(actions["tags"])
             case "vector":

@@ -112,9 +112,9 @@ class Spool:
         for group, (start, end) in enumerate(pairwise([0, *ends])):
             if start < end:
                 for batch in frame.slice(start, end - start).to_arrow().combine_chunks().to_batches():
-                    self._pieces[group].append(self._spilled(batch))
+                    self._pieces[group].append(self._spill(batch))
 
-    def _spilled(self, batch: pa.RecordBatch) -> pa.RecordBatch | int:
+    def _spill(self, batch: pa.RecordBatch) -> pa.RecordBatch | int:
         if self._file is None:
             return batch
         if self._writer is None:

@@ -79,14 +79,14 @@ class PartWork:
         vector)."""
         storage, shape = self.access.open(self.root, self.roots), shape_of(self.definition)
         for kind in ACTION_STRUCTS:
-            for frame in _joined(piece.each_action(storage, kind, shape.columns)):
-                yield from self._packed(not_replaced(frame, newer), kind, shape)
+            for frame in _join_frames(piece.each_action(storage, kind, shape.columns)):
+                yield from self._pack(not_replaced(frame, newer), kind, shape)
 
     def of_commits(self, tail: pl.DataFrame) -> Iterator[PackedActions]:
         """The newest actions of the files that commits touch, as `Replay.pieces` gives them."""
         shape = shape_of(self.definition)
         for kind in ACTION_STRUCTS:
-            yield from self._packed(tail.filter(pl.col("added") if kind == "add" else ~pl.col("added")), kind, shape)
+            yield from self._pack(tail.filter(pl.col("added") if kind == "add" else ~pl.col("added")), kind, shape)
 
     def write(self, part: int, packed: Iterable[PackedActions]) -> PartFile:
         """Write the file of a part; of two actions of one file the last is taken."""
@@ -109,7 +109,7 @@ class PartWork:
         self.access.open(self.root, self.roots).put(f"{LOG_FOLDER if self.names else SIDECARS}/{name}", data)
         return PartFile(part, name, len(data), file.rows, adds)
 
-    def _packed(self, actions: pl.DataFrame, kind: str, shape: Shape) -> Iterator[PackedActions]:
+    def _pack(self, actions: pl.DataFrame, kind: str, shape: Shape) -> Iterator[PackedActions]:
         if kind == "remove" and self.expired_before is not None:
             actions = actions.filter(pl.col("modified") >= self.expired_before)
         if not actions.height:
@@ -126,7 +126,7 @@ class PartWork:
             yield PackedActions(part, kind, sink.getvalue())
 
 
-def _joined(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def _join_frames(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Frames of PACKED_ROWS: one for each part that they are divided into costs its schema again."""
     waiting: list[pl.DataFrame] = []
     for frame in frames:

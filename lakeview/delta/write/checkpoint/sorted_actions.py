@@ -36,7 +36,7 @@ class SortedActions:
         self._stack = ExitStack()
         self.types = action_types(self._shape)
         few = _few_actions(state, self._shape.columns, self._newest) if parts == 1 else None
-        self._groups = self._spooled(parts) if few is None else self._sorted(few)
+        self._groups = self._spool(parts) if few is None else self._sort(few)
 
     def __enter__(self) -> SortedActions:
         return self
@@ -48,20 +48,20 @@ class SortedActions:
         """Every row group, once: part by part, of each the adds first."""
         return self._groups
 
-    def _unexpired(self, removes: pl.DataFrame) -> pl.DataFrame:
+    def _drop_expired(self, removes: pl.DataFrame) -> pl.DataFrame:
         return removes if self._expired_before is None else removes.filter(pl.col("modified") >= self._expired_before)
 
-    def _sorted(self, actions: pl.DataFrame) -> Iterator[Group]:
+    def _sort(self, actions: pl.DataFrame) -> Iterator[Group]:
         adds = rows_where(actions, actions["added"])
-        removes = self._unexpired(rows_where(actions, ~actions["added"]))
+        removes = self._drop_expired(rows_where(actions, ~actions["added"]))
         self.adds = adds.height
         rows = {kind: of[identities(of).arg_sort()] for kind, of in (("add", adds), ("remove", removes)) if of.height}
         return ((0, kind, ACTION_STRUCTS[kind](of, self._shape).to_arrow()) for kind, of in rows.items())
 
-    def _spooled(self, parts: int) -> Iterator[Group]:
+    def _spool(self, parts: int) -> Iterator[Group]:
         adds, removes = self._state.adds_and_removes(self._newest)
         self.adds = adds.height
-        return self._each({"add": FileOrder(adds, parts), "remove": FileOrder(self._unexpired(removes), parts)})
+        return self._each({"add": FileOrder(adds, parts), "remove": FileOrder(self._drop_expired(removes), parts)})
 
     def _each(self, orders: dict[str, FileOrder]) -> Iterator[Group]:
         spools = {kind: self._stack.enter_context(Spool(order, kind)) for kind, order in orders.items()}

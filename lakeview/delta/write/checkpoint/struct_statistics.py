@@ -12,11 +12,11 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, typed_bounds
-from lakeview.delta.data.decimal_bounds import loosened
+from lakeview.delta.data.decimal_bounds import loosen
 from lakeview.delta.data.document_values import Columns, Kind
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.file_statistics import put_below, timestamp_text
-from lakeview.delta.data.partition_values import typed
+from lakeview.delta.data.partition_values import parse_values
 from lakeview.delta.data.statistics import Leaf, Path
 from lakeview.model.data_types import DecimalType, Field
 from lakeview.model.schema import polars_type
@@ -64,7 +64,7 @@ class StructStatistics:
     def _bound(self, columns: Columns, structs: ParsedStatistics, place: Path, field: Field) -> pl.Series:
         bounds = typed_bounds(columns[place], field.type)
         if isinstance(field.type, DecimalType):  # documents that passed through doubles: what they round is widened
-            bounds, _ = loosened(bounds, columns[place], "min" if place[0] == _BOUNDS[0] else "max")
+            bounds, _ = loosen(bounds, columns[place], "min" if place[0] == _BOUNDS[0] else "max")
         return first_known(bounds, structs.find(place, polars_type(field.type)))
 
 
@@ -74,7 +74,7 @@ def parsed_partitions(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
     columns = {}
     for field in fields:
         name = field.stored_name
-        columns[name] = typed(maps.select(pl.col("values").map.get(name)).to_series().alias("text"), field.type)
+        columns[name] = parse_values(maps.select(pl.col("values").map.get(name)).to_series().alias("text"), field.type)
     return pl.DataFrame(columns).to_struct("partitionValues_parsed")
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from lakeview.delta.log.actions import AddCDCFile
 from lakeview.delta.log.commits import RAW_LINES, mentions, parse_lines
 from lakeview.delta.log.file_actions import newest_actions
-from lakeview.delta.log.paths import canonical, commit_name, decoded
+from lakeview.delta.log.paths import canonical, commit_name, decode_paths
 from lakeview.delta.log.vector_paths import file_of
 from lakeview.delta.properties import retention, value
 from lakeview.delta.write.target import Target
@@ -112,7 +112,7 @@ def _change_files(table: Target, versions: Sequence[int]) -> pl.Series:
         if mentions(data, "cdc"):
             name = commit_name(version)
             paths += [_cdc_path(line["cdc"], name) for line in parse_lines(RAW_LINES, data, name) if "cdc" in line]
-    return canonical(decoded(pl.Series("key", paths, dtype=pl.String)), table.storage.root)
+    return canonical(decode_paths(pl.Series("key", paths, dtype=pl.String)), table.storage.root)
 
 
 def _cdc_path(raw: msgspec.Raw, name: str) -> str:
