@@ -307,3 +307,15 @@ def test_what_others_wrote_since_the_table_was_opened_is_known(tmp_path: Path) -
     assert not list((tmp_path / "_delta_log").glob("*.compacted.json"))
     clean_log(open_delta_table(tmp_path), keep_versions=[2], dry_run=False, clock=lambda: NOW + 50_000 * DAY)
     assert open_delta_table(tmp_path).snapshot(7).num_files == 8, "its sidecar is in use"
+
+
+def test_a_table_that_cleans_its_log_shows_the_commits_that_come_next(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    assert table.history()["version"].to_list() == list(range(9, -1, -1))
+    table.clean_log(dry_run=False, clock=clock)
+    with table.transaction("WRITE", clock=clock) as txn:
+        txn.remove()
+    for page in (table.history(), table.history(3)):
+        assert page["version"].to_list() == [10, 9, 8, 7, 6][: page.height]
+    assert table.history().height == 5
+    assert table.lifetimes().filter(pl.col("removed") == 10).height

@@ -66,7 +66,7 @@ class History:
         """_ROWS of all commits, oldest first, whose events are there then as well."""
         with self._lock:
             versions = self._log.versions()
-            missing = [v for v in versions if v not in self._through] if len(self._through) < len(versions) else []
+            missing = [v for v in versions if v not in self._through] if self._is_behind(versions) else []
             if missing:
                 heads, own = self._parse(missing)
                 events = pl.concat([self._events, own.select(EVENTS.names())]).sort("version", maintain_order=True)
@@ -76,6 +76,10 @@ class History:
                 self._events = events
                 self._through |= set(missing)
             return self._rows
+
+    def _is_behind(self, versions: Sequence[int]) -> bool:
+        """Whether one of the log's versions may not have been read; a cleanup takes old ones from the log."""
+        return bool(versions) and (len(self._through) < len(versions) or versions[-1] not in self._through)
 
     def _read_page(self, versions: Sequence[int]) -> None:
         """Read the rows of some commits, and of the log before them what it takes to find what they removed."""
@@ -119,7 +123,7 @@ class History:
             versions = every if before_version is None else every[: bisect_left(every, before_version)]
             if limit is not None and limit < len(versions):
                 versions = versions[len(versions) - limit :]
-            if len(versions) < len(every) and len(self._through) < len(every):
+            if len(versions) < len(every) and self._is_behind(every):
                 self._read_page(sorted(set(versions).difference(self._rows["version"])))
                 return self._frame(self._rows.filter(pl.col("version").is_in(versions)), whole=False)
             rows = self._all()
