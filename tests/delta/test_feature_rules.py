@@ -270,12 +270,14 @@ def used(table: DeltaTable) -> None:
 
 
 def cleaned(table: DeltaTable) -> None:
-    """Deletes the commit that is not needed to read the table."""
-    table.upgrade_protocol(["deletionVectors"])
-    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    """Deletes the commits that are not needed to read the table, which uses a deletion vector."""
+    table.append(pa.table({"id": pa.array([1, 2], pa.int32())}))
+    table.set_properties({"delta.enableDeletionVectors": "true"})
+    table.delete("id = 1")
+    table.unset_properties(["delta.enableDeletionVectors"])
     table.checkpoint()
-    table.append(pa.table({"id": pa.array([2], pa.int32())}))
-    for version in range(3):
+    table.delete("id = 2")
+    for version in range(4):
         (Path(table.address) / f"_delta_log/{version:020}.json").unlink()
 
 
@@ -285,15 +287,13 @@ def cleaned(table: DeltaTable) -> None:
         (lambda t: t.add_constraint("few", "id < 9"), "checkConstraints", InvalidRequestError, "uses checkConstraints"),
         (DeltaTable.refresh, "timeMachine", InvalidRequestError, "has no feature timeMachine"),
         (used, "deletionVectors", UnsupportedTableError, "version 2, which the log still has, used it"),
-        (cleaned, "deletionVectors", UnsupportedTableError, "the log begins at version 2"),
+        (cleaned, "deletionVectors", UnsupportedTableError, "version 4, with which the log begins, uses it"),
         (
-            lambda t: t.upgrade_protocol(["v2Checkpoint"]),
-            "v2Checkpoint",
-            UnsupportedTableError,
-            "not one that lakeview",
+            lambda t: t.set_properties({"delta.enableRowTracking": "true"}),
+            "domainMetadata", UnsupportedTableError, "rowTracking needs it",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_feature_that_may_be_used_stays(
     tmp_path: Path, change: Callable[[DeltaTable], object], feature: str, kind: type[LakeviewError], message: str
 ) -> None:

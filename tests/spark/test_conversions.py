@@ -119,11 +119,9 @@ def test_protocols_do_not_go_down_and_features_stay(tmp_path: Path) -> None:
     ours, _ = new_table(tmp_path, properties={"delta.enableDeletionVectors": "true"})
     with pytest.raises(InvalidRequestError, match="reader version 3 and writer version 7, which never go down"):
         ours.upgradeTableProtocol(1, 2)
-    with pytest.raises(UnsupportedTableError, match="does not truncate the history") as refusal:
-        ours.dropFeatureSupport("deletionVectors", True)
-    assert "copy the rows into a new table" in str(refusal.value.fix)
-    with pytest.raises(InvalidRequestError, match="uses deletionVectors"):
-        ours.dropFeatureSupport("DeletionVectors")
+    for truncate in (None, True):
+        with pytest.raises(InvalidRequestError, match="uses deletionVectors"):
+            ours.dropFeatureSupport("DeletionVectors", truncate)
     with pytest.raises(UnsupportedTableError, match="timeMachine"):
         ours.addFeatureSupport("timeMachine")
 
@@ -131,7 +129,7 @@ def test_protocols_do_not_go_down_and_features_stay(tmp_path: Path) -> None:
 def test_a_feature_that_is_not_used_is_dropped(tmp_path: Path) -> None:
     ours, table = new_table(tmp_path)
     table.upgrade_protocol(["deletionVectors"])
-    ours.dropFeatureSupport("deletionvectors")
+    ours.dropFeatureSupport("deletionvectors", True)
     assert lv.open_table(table.address).snapshot().protocol.min_reader_version == 1
     check_with_others(table)
 

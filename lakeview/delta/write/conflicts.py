@@ -52,8 +52,9 @@ class Intent:
 
     `reads`: the condition whose files were read; None when nothing was; `removes`: canonical paths; `vectors`: those
     of them that stay, with more rows deleted; `reads_metadata`: what ours does depends on the whole definition, as that
-    of a restore does; `brings_back`: files of earlier versions become live again; `row_by_row`: what becomes of a row
-    depends on that row alone, so that rows which others delete make no difference; `rearranges`: only dataChange=false
+    of a restore does; `brings_back`: files of earlier versions become live again; `drops_domains`: the protocol goes
+    without domains, none of which may be set meanwhile; `row_by_row`: what becomes of a row depends on that row alone,
+    so that rows which others delete make no difference; `rearranges`: only dataChange=false
     actions, which read nothing but the files they remove; `level`: the isolation level of the table.
     """
 
@@ -66,6 +67,7 @@ class Intent:
     changes_protocol: bool = False
     reads_metadata: bool = False
     brings_back: bool = False
+    drops_domains: bool = False
     rearranges: bool = False
     row_by_row: bool = False
     level: str = SERIALIZABLE
@@ -149,7 +151,8 @@ def check_conflict(winner: Winner, ours: Intent, base: Metadata, protocol: Proto
     shared = ours.app_ids & {txn.app_id for _, txn in only("txn", [winner.commit])}
     if shared:
         raise winner.conflict(f"both record the progress of application {min(shared)}", "concurrent-transaction")
-    domains = ours.domains & {d.domain for _, d in only("domain_metadata", [winner.commit])} - {DOMAIN}
+    changed = {d.domain for _, d in only("domain_metadata", [winner.commit])} - {DOMAIN}
+    domains = changed if ours.drops_domains else ours.domains & changed
     if domains:
         raise winner.conflict(f"both change the domain {min(domains)}", "concurrent-domain")
     if ours.brings_back and winner.commit.info.operation in VACUUMS:

@@ -157,13 +157,22 @@ class DefinitionOperations:
             txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
         return txn.version
 
-    def drop_feature(self: WritableTable, feature: str) -> int | None:
-        """Take a table feature out of the protocol, which gets as low as the others let it. InvalidRequestError for one
-        that is in use, UnsupportedTableError for one that earlier versions may have used, and that readers need."""
-        parameters = {"featureName": text_of(feature, "feature"), "truncateHistory": "false"}
-        with self.transaction("DROP FEATURE", parameters=parameters) as txn:
-            txn.drop_feature(feature)
-        return txn.version
+    def drop_feature(
+        self: WritableTable, feature: str, *, truncate_history: bool = False, clock: Clock | None = None
+    ) -> int | None:
+        """Take a table feature out of the protocol, which gets as low as the others let it; returns the version.
+
+        What the table itself keeps for the feature goes first, by a commit of its own: a checkpoint policy, the times
+        in commits, ids of rows, domains. InvalidRequestError for one that properties, columns or constraints use;
+        UnsupportedTableError for one that readers need while the log has versions that used it: those older than a day
+        go with `truncate_history`.
+        """
+        from lakeview.delta.write.feature_drop import drop_feature
+        from lakeview.model.clock import system_clock
+
+        name = text_of(feature, "feature")
+        truncate = flag_of(truncate_history, "truncate_history")
+        return drop_feature(self, self.transaction, name, truncate_history=truncate, clock=clock or system_clock)
 
     def set_properties(self: WritableTable, properties: Mapping[str, str]) -> int | None:
         """Set table properties; the others stay. The protocol is upgraded to what they need."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import msgspec
 import polars as pl
 
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
@@ -12,63 +13,101 @@ from lakeview.delta.log.commits import only
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
+from lakeview.delta.properties import value
 from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.feature_traces import OPERATIONS, last_properties, traces
 from lakeview.delta.write.rules import active_features, supported_features, with_required
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 
 OF_WRITERS = frozenset(
     {
-        "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns",
-        "identityColumns", "invariants", "vacuumProtocolCheck",
+        "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "checkpointProtection", "clustering",
+        "domainMetadata", "generatedColumns", "identityColumns", "inCommitTimestamp", "invariants", "rowTracking",
+        "vacuumProtocolCheck",
     }
 )  # fmt: skip
-"""Features that the metadata alone takes into use; what earlier versions did makes no difference to readers."""
+"""Features of which readers need nothing; what earlier versions did with them makes no difference."""
 
 OF_READERS = frozenset(
-    {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "variantType"}
-)
+    {
+        "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
+        "variantType",
+    }
+)  # fmt: skip
 """Features that readers need for every version that used them, also to read a later one from the log."""
 
+HISTORY = "drop-feature-history"
+"""The kind of a refusal for what earlier versions did, which the log still has."""
+
+_PROTECTION, _PROTECTED_BEFORE = "checkpointProtection", "delta.requireCheckpointProtectionBeforeVersion"
 _CHUNK = 256
 _COPY = (
     "copy the rows into a new table, which gets the lowest protocol that it needs, or use Delta Lake's "
     "ALTER TABLE ... DROP FEATURE"
 )
+_TRUNCATE = (
+    "once these versions are older than a day, drop it with truncate_history=True, which deletes them; or copy the "
+    "rows into a new table"
+)
+
+
+def check_removable(feature: str, protocol: Protocol, address: str) -> None:
+    """InvalidRequestError for a feature that the protocol does not have; UnsupportedTableError (kind drop-feature) for
+    one that is not removed here, or that others need."""
+    features = supported_features(protocol)
+    if feature not in features:
+        raise InvalidRequestError(
+            f"the protocol of {address} has no feature {feature}",
+            fix=f"choose from {', '.join(sorted(features)) or 'none'}",
+            place=feature,
+            kind="unknown-feature",
+        )
+    if feature not in OF_WRITERS | OF_READERS:
+        raise _refusal(feature, address, "it is not one that lakeview removes")
+    for other in sorted(features - {feature}):
+        if feature in with_required(frozenset({other})):
+            raise _refusal(feature, address, f"{other} needs it")
+
+
+def is_of_history(feature: str) -> bool:
+    """Whether what earlier versions did matters: readers need the feature to read those, or it protects them."""
+    return feature in OF_READERS or feature == _PROTECTION
 
 
 def protocol_without(
     feature: str, definition: Definition, state: Replay, log: TableLog, state_of: Callable[[int], Replay]
 ) -> Protocol:
     """The lowest protocol with the features of a definition but one, which is in use nowhere: not in the definition,
-    nor in the state that it changes, and of those that readers need in no version from that on which took it into the
-    protocol.
+    nor in the state that it changes, and of those that readers need in no version that the log still has.
 
-    InvalidRequestError for one that the protocol does not have, or that is in use; UnsupportedTableError (kind
-    drop-feature) for one that is not removed here, that others need, or whose earlier use cannot be ruled out.
+    Errors as `check_removable`; InvalidRequestError for one that is in use; UnsupportedTableError (kind
+    drop-feature-history) for one that earlier versions used.
     """
     address = log.storage.root
-    features = supported_features(definition.protocol)
-    if feature not in features:
+    check_removable(feature, definition.protocol, address)
+    for metadata in (state.metadata, definition.metadata):
+        check_unused(feature, state, metadata, address)
+    if feature in OF_READERS:
+        _check_history(feature, state.version, log, state_of)
+    if feature == _PROTECTION:
+        _check_protected(state, log)
+    return _lowest(definition.protocol, supported_features(definition.protocol) - {feature})
+
+
+def check_unused(feature: str, state: Replay, metadata: Metadata, address: str) -> None:
+    """InvalidRequestError if the metadata, but for the properties that go with the feature, or what the version keeps
+    uses it."""
+    configuration = metadata.configuration or {}
+    last = last_properties(feature, metadata.properties)
+    rest = msgspec.structs.replace(metadata, configuration={k: v for k, v in configuration.items() if k not in last})
+    if _is_used(feature, rest) or (feature in OPERATIONS and any(traces(feature, state)[1:])):
         raise InvalidRequestError(
-            f"the protocol of {address} has no feature {feature}", fix=f"choose from {', '.join(sorted(features))}",
-            place=feature, kind="unknown-feature",
-        )  # fmt: skip
-    if feature not in OF_WRITERS | OF_READERS:
-        raise _refusal(feature, address, "it is not one that lakeview removes")
-    rest = features - {feature}
-    for other in sorted(rest):
-        if feature in with_required(frozenset({other})):
-            raise _refusal(feature, address, f"{other} needs it")
-    if _is_used(feature, state.metadata) or _is_used(feature, definition.metadata):
-        raise InvalidRequestError(
-            f"{address} uses {feature}: its properties, its columns or their metadata say so",
-            fix="unset the property, or drop the constraints or columns first",
+            f"{address} uses {feature}: its properties, its columns, their metadata, its domains or its files say so",
+            fix="unset the property, or drop the constraints or columns first; the table's own drop_feature removes "
+            "what it keeps of itself",
             place=feature,
             kind="feature-in-use",
         )
-    if feature in OF_READERS:
-        _check_history(feature, state.version, log, state_of)
-    return _lowest(definition.protocol, rest)
 
 
 def _is_used(feature: str, metadata: Metadata) -> bool:
@@ -79,22 +118,45 @@ def _is_used(feature: str, metadata: Metadata) -> bool:
 
 
 def _check_history(feature: str, latest: int, log: TableLog, state_of: Callable[[int], Replay]) -> None:
-    """UnsupportedTableError if a version that the log has uses a feature, or one that it has no longer may have."""
+    """UnsupportedTableError if a version that the log has uses a feature."""
     address = log.storage.root
     first = next(iter(log.commit_files()["version"]), latest)
+    uses = _uses(feature, first, latest, log)
     if first > 0:
-        bases = [checkpoint.version for checkpoint in log.checkpoints() if checkpoint.version >= first - 1]
-        first = min(bases, default=latest)
-        if feature in supported_features(state_of(first).protocol):
-            raise _refusal(feature, address, f"the log begins at version {first}, and versions before may have used it")
-    for version in _uses(feature, first, latest, log):
-        raise _refusal(feature, address, f"version {version}, which the log still has, used it")
+        # the versions before are gone, with the tombstones that they left: "filter out all tombstones", as Delta Lake
+        base = min([c.version for c in log.checkpoints() if c.version >= first - 1], default=latest)
+        if _is_used_by(feature, state_of(base)):
+            raise _refusal(feature, address, f"version {base}, with which the log begins, uses it", HISTORY, _TRUNCATE)
+        uses = _uses(feature, base + 1, latest, log)
+    for version in _v2_checkpoints(log) if feature == "v2Checkpoint" else ():
+        raise _refusal(feature, address, f"the log still has a V2 checkpoint of version {version}", HISTORY, _TRUNCATE)
+    for version in uses:
+        raise _refusal(feature, address, f"version {version}, which the log still has, used it", HISTORY, _TRUNCATE)
+
+
+def _is_used_by(feature: str, state: Replay) -> bool:
+    has_vectors = feature == "deletionVectors" and bool(state.adds(["vector"])["vector"].is_not_null().any())
+    return has_vectors or _is_used(feature, state.metadata)
+
+
+def _v2_checkpoints(log: TableLog) -> Iterator[int]:
+    """The versions of the checkpoints that only readers with the feature understand."""
+    yield from (files.version for files in log.checkpoints() if files.is_v2 or log.checkpoint(files).sidecars)
+
+
+def _check_protected(state: Replay, log: TableLog) -> None:
+    """UnsupportedTableError while the log has versions whose checkpoints are protected."""
+    before: int | None = value(state.properties, _PROTECTED_BEFORE)
+    first = next(iter(log.commit_files()["version"]), state.version)
+    if before is not None and first < before:
+        reason = f"it protects the versions before {before}, and the log still has version {first}"
+        raise _refusal(_PROTECTION, log.storage.root, reason, HISTORY, _TRUNCATE)
 
 
 def _uses(feature: str, first: int, last: int, log: TableLog) -> Iterator[int]:
     """The versions whose commits take a feature into use, or use it."""
+    there = log.commit_files()["version"]
     for start in range(first, last + 1, _CHUNK):
-        there = log.commit_files()["version"]
         commits = log.commits(there.filter(there.is_between(start, min(start + _CHUNK - 1, last))))
         yield from (version for version, metadata in only("meta_data", commits) if _is_used(feature, metadata))
         if feature == "deletionVectors":
@@ -115,10 +177,12 @@ def _lowest(protocol: Protocol, features: frozenset[str]) -> Protocol:
     return Protocol(1, MAX_WRITER_VERSION, None, sorted(features))
 
 
-def _refusal(feature: str, address: str, reason: str) -> UnsupportedTableError:
+def _refusal(
+    feature: str, address: str, reason: str, kind: str = "drop-feature", fix: str = _COPY
+) -> UnsupportedTableError:
     return UnsupportedTableError(
         f"lakeview does not take {feature} out of the protocol of {address}: {reason}",
-        fix=_COPY,
+        fix=fix,
         place=feature,
-        kind="drop-feature",
+        kind=kind,
     )

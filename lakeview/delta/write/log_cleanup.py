@@ -72,6 +72,22 @@ def clean_log(
         )
     now = clock()
     cutoff = _cutoff(now, retention, state.properties, allow_short=allow_short_retention)
+    return _clean(table, cutoff, now, keep_versions, dry_run=dry_run)
+
+
+def truncate_log(table: Target, retention: timedelta, *, clock: Clock = system_clock) -> pl.DataFrame:
+    """LOG_CLEANUP: what lay before the newest checkpoint that is older than a retention to the minute, deleted; how
+    long the table says to keep its log makes no difference. UnsupportedTableError as `vacuum`."""
+    table.refresh()
+    state = table.state()
+    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+    now = clock()
+    return _clean(table, now - max(retention, VACUUM_TIME), now, (), dry_run=False)
+
+
+def _clean(
+    table: Target, cutoff: datetime, now: datetime, keep_versions: Sequence[int], *, dry_run: bool
+) -> pl.DataFrame:
     # the table's own listing grows at its end: a checkpoint of an older version, written since, is not in it
     listing = table.storage.list_from(LOG_FOLDER)
     files = log_files(listing.with_columns(pl.col("modified").dt.epoch("ms")).iter_rows())

@@ -96,6 +96,7 @@ class PendingCommit:
         self._reads: pl.Expr | None = None
         self._reads_metadata = False
         self._brings_back = False
+        self._drops_domains = False
         self._row_by_row = True
         self._only_deletes = True
         self._done_before = False
@@ -206,6 +207,7 @@ class PendingCommit:
             changes_protocol=self.definition.changes_protocol,
             reads_metadata=self._reads_metadata,
             brings_back=self._brings_back,
+            drops_domains=self._drops_domains,
             rearranges=not self.definition.changes_metadata and changes == {False},
             row_by_row=self._row_by_row,
             level=isolation_level(self.definition.properties),

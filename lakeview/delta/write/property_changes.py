@@ -9,6 +9,7 @@ import polars as pl
 from lakeview.delta.properties import PROPERTIES, Effect
 from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
 from lakeview.delta.write.feature_removal import protocol_without
+from lakeview.delta.write.feature_traces import OPERATIONS, last_properties, traces
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.file_selection import live_files
 from lakeview.delta.write.live_statistics import with_documents
@@ -104,9 +105,28 @@ class PropertyChanges(PendingCommit):
         self._touched = self._touched or self.definition.is_changed
 
     def drop_feature(self, feature: str) -> None:
-        """Take a table feature out of the protocol that is in use nowhere. Errors as `protocol_without`."""
+        """Take a table feature out of the protocol that is in use nowhere, and the properties that mean nothing without
+        it. Errors as `protocol_without`."""
         log, state_of = self._table.log, self._table.state
-        self.definition.protocol = protocol_without(feature, self.definition, self._base, log, state_of)
+        protocol = protocol_without(feature, self.definition, self._base, log, state_of)
+        if properties := last_properties(feature, self.definition.properties):
+            self.definition.change_properties(properties)
+        self.definition.protocol = protocol
+        self._drops_domains = self._drops_domains or feature in OPERATIONS
+        self._reads_metadata = self._touched = True
+
+    def remove_traces(self, feature: str) -> None:
+        """Take away what the table itself keeps for a feature, so that the next commit can drop it: properties,
+        domains, and the ids of rows, which files are added again without."""
+        own = traces(feature, self._base)
+        self.definition.change_properties(own.changes)
+        self.domains += own.domains
+        if own.ids:
+            self.reads(pl.lit(value=True))
+            for row in with_documents(self._base.adds(LIVE_COLUMNS), self._base).iter_rows(named=True):
+                if row["base_row_id"] is not None:
+                    without = {**row, "base_row_id": None, "default_row_commit_version": None}
+                    self.files.add_again(without, row["stats"])
         self._reads_metadata = self._touched = True
 
     # -- inside

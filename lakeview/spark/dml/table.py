@@ -16,7 +16,7 @@ from lakeview.delta.write.merge import TARGET
 from lakeview.delta.write.rules import supported_features
 from lakeview.delta.write.symlink_manifest import write_manifests
 from lakeview.model.arguments import hours_of, optional_count
-from lakeview.model.errors import InvalidRequestError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import catalog, changes, results
 from lakeview.spark.dml.clones import clone_table
@@ -205,19 +205,12 @@ class DeltaTable:
         write_manifests(self._table)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Take a table feature out of the protocol, in any case of letters. Errors as the library's `drop_feature`;
-        UnsupportedTableError for `truncateHistory`: lakeview deletes history by `clean_log` alone."""
-        if truncateHistory:
-            raise UnsupportedTableError(
-                f"lakeview does not truncate the history of {self._table.address} for {featureName}",
-                fix="leave truncateHistory out; where earlier versions used the feature, copy the rows into a new "
-                "table, or use Delta Lake's ALTER TABLE ... DROP FEATURE",
-                place=featureName,
-                kind="drop-feature",
-            )
+        """Take a table feature out of the protocol, in any case of letters, and what the table keeps for it. Errors as
+        the library's `drop_feature`; with `truncateHistory` versions go that are older than a day."""
         self._table.refresh()
         spellings = {name.lower(): name for name in supported_features(self._table.state().protocol)}
-        self._table.drop_feature(spellings.get(featureName.lower(), featureName))
+        name = spellings.get(featureName.lower(), featureName)
+        self._table.drop_feature(name, truncate_history=bool(truncateHistory))
 
     def clone(
         self,

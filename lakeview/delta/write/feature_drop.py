@@ -1,0 +1,59 @@
+"""A table with a feature to one without it: its traces go first, then the feature, for which history may have to go
+(as `ALTER TABLE ... DROP FEATURE ... [TRUNCATE HISTORY]` of Delta Lake)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from lakeview.delta.log.commits import json_text
+from lakeview.delta.properties import value
+from lakeview.delta.write.checkpoint import write_checkpoint
+from lakeview.delta.write.feature_removal import HISTORY, check_removable, check_unused, is_of_history
+from lakeview.delta.write.feature_traces import OPERATIONS, traces
+from lakeview.delta.write.log_cleanup import truncate_log
+from lakeview.delta.write.property_changes import PropertyChanges
+from lakeview.delta.write.target import Target
+from lakeview.model.clock import Clock
+from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+
+_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
+
+
+def drop_feature(
+    table: Target, begin: Callable[..., PropertyChanges], feature: str, *, truncate_history: bool, clock: Clock
+) -> int | None:
+    """Take a feature out of the protocol; returns the version. What the table keeps for it goes before, by a commit of
+    its own, which stays where the feature cannot be dropped yet. `begin`: gives a transaction of the table.
+
+    `truncate_history`: delete what lies before the newest checkpoint that is older than a day, or than
+    `delta.dropFeatureTruncateHistory.retentionDuration`. InvalidRequestError for a feature that needs no history gone;
+    else as `protocol_without`.
+    """
+    table.refresh()
+    state = table.state()
+    address = table.storage.root
+    check_removable(feature, state.protocol, address)
+    if truncate_history and not is_of_history(feature):
+        raise InvalidRequestError(
+            f"no reader needs {feature} for earlier versions of {address}: no history has to go",
+            fix="leave truncate_history out", place=feature, kind="truncate-history",
+        )  # fmt: skip
+    if feature in OPERATIONS and any(own := traces(feature, state)):
+        parameters = {"properties": json_text(own.properties)} if own.properties else {}
+        with begin(OPERATIONS[feature], parameters=parameters, clock=clock) as txn:
+            txn.remove_traces(feature)
+    if truncate_history:
+        table.refresh()
+        state = table.state()
+        check_unused(feature, state, state.metadata, address)  # before history goes in vain
+        truncate_log(table, value(state.properties, _RETENTION) or timedelta(days=1), clock=clock)
+    parameters = {"featureName": feature, "truncateHistory": "true" if truncate_history else "false"}
+    try:
+        with begin("DROP FEATURE", parameters=parameters, clock=clock) as txn:
+            txn.drop_feature(feature)
+    except UnsupportedTableError as error:
+        if error.kind == HISTORY:
+            write_checkpoint(table)  # with which the log can begin, once all before is old enough
+        raise
+    return txn.version
