@@ -37,7 +37,7 @@ def _ours(address: str) -> Any:
 
 def _ours_planned(tasks: list[Any]) -> Answer:
     counts = {"files": len(tasks), "bytes": sum(t.size for t in tasks)}
-    return {**counts, "deletes": sum(len(t.deleted.positions) for t in tasks if t.deleted is not None)}
+    return {**counts, "deletes": sum(len(t.deleted_rows.positions) for t in tasks if t.deleted_rows is not None)}
 
 
 def _ours_listed(files: pl.DataFrame) -> Answer:

@@ -105,7 +105,7 @@ def may_match(node: Node, bounds: Callable[[Path], Bounds | None], height: int) 
 def _leaf(node: Comparison | IsNull | IsIn | StartsWith, column: Bounds) -> pl.Series:
     all_null = (column.nulls == column.records).fill_null(False)
     if isinstance(node, IsNull):
-        return ~all_null if node.negated else column.nulls > 0
+        return ~all_null if node.is_negated else column.nulls > 0
     if isinstance(node, StartsWith):
         length = len(node.prefix)
         low, high = column.low.str.head(length), column.high.str.head(length)
@@ -149,9 +149,9 @@ def _unless_nan(verdict: pl.Series, column: Bounds) -> pl.Series:
 def _membership(node: IsIn, column: Bounds) -> pl.Series:
     values = node.values.drop_nulls()
     unknown = repeat(None, column.low.len())
-    if node.widened and not (column.low.dtype.is_signed_integer() and values.dtype == pl.Int64):
+    if node.is_widened and not (column.low.dtype.is_signed_integer() and values.dtype == pl.Int64):
         return unknown
-    if node.negated:
+    if node.is_negated:
         # a null in the list is no reason: polars, which filters the rows, passes it over
         one = (column.low == column.high) & column.exact
         verdict = ~(one & column.low.is_in(values.implode()))

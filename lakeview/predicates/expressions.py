@@ -160,7 +160,7 @@ def _function(word: str, inputs: list[Any], function: Any) -> Node:
     if path is None:
         return Unknown()
     if word in ("IsNull", "IsNotNull"):
-        return IsNull(path, negated=word == "IsNotNull")
+        return IsNull(path, is_negated=word == "IsNotNull")
     if word == "IsBetween" and len(inputs) == 3:
         return _between(inputs, function)
     return _starts_with(path, inputs) if word == "StartsWith" and len(inputs) == 2 else Unknown()
@@ -184,7 +184,7 @@ def _in(inputs: list[Any], function: Any) -> Node:
         return Unknown()
     if isinstance(values.dtype, pl.List | pl.Array) and values.len() == 1:
         values = values.explode()
-    return IsIn(path, values, widened=widened)
+    return IsIn(path, values, is_widened=widened)
 
 
 def _between(inputs: list[Any], function: Any) -> Node:

@@ -93,13 +93,13 @@ def _json(node: Node, schema: Schema) -> _JsonNode | None:
         case And() | Or():
             sides = _json(node.left, schema), _json(node.right, schema)
             return _combine("and" if isinstance(node, And) else "or", sides)
-        case IsNull(path, negated=False):
+        case IsNull(path, is_negated=False):
             return _combine("isNull", [_json_column(path, schema)])
         case Comparison(path, op, value) if op in _OP_NAMES:
             return _json_comparison(path, op, value[0], schema)
         case IsNull() | Comparison():
             return _combine("not", [_json(negate(node), schema)])
-        case IsIn(path, values, negated=False) if 0 < values.drop_nulls().len() <= limits.HINT_VALUES:
+        case IsIn(path, values, is_negated=False) if 0 < values.drop_nulls().len() <= limits.HINT_VALUES:
             return _combine("or", [_json_comparison(path, "=", value, schema) for value in values.drop_nulls()])
     return None
 
@@ -137,7 +137,7 @@ def _name(path: Path) -> str:
 
 def _value_list(leaf: IsIn, type_: DataType | None) -> str | None:
     values = leaf.values.drop_nulls()
-    if leaf.negated or not 0 < values.len() <= limits.HINT_VALUES:
+    if leaf.is_negated or not 0 < values.len() <= limits.HINT_VALUES:
         return None
     texts = [text for value in values if (text := _sql_literal(value, type_)) is not None]
     return ", ".join(texts) if len(texts) == values.len() else None

@@ -17,14 +17,14 @@ class SQLPrinter:
     """Prints trees. `name` and `literal` return None for a column or constant that the dialect cannot write safely.
 
     `value_list` writes the constants of a membership test, None for one that is not written. `not_equal`: its operator.
-    `extended`: prefixes and constants are written as well.
+    `is_extended`: prefixes and constants are written as well.
     """
 
     name: Callable[[Path], str | None]
     literal: Callable[[Path, object], str | None]
     value_list: Callable[[IsIn], str | None]
     not_equal: str = "!="
-    extended: bool = False
+    is_extended: bool = False
 
     def print(self, node: Node) -> str | None:
         """Returns the text of a tree; None where a part of it cannot be written."""
@@ -32,7 +32,7 @@ class SQLPrinter:
             case And(left, right) | Or(left, right):
                 texts = self.print(left), self.print(right)
                 return None if None in texts else f"({texts[0]} {type(node).__name__.upper()} {texts[1]})"
-            case Constant(value) if self.extended:
+            case Constant(value) if self.is_extended:
                 return "NULL" if value is None else str(value).upper()
             case Comparison() | IsNull() | IsIn() | StartsWith():
                 name = self.name(node.path)
@@ -42,15 +42,15 @@ class SQLPrinter:
     def _leaf(self, name: str, leaf: Comparison | IsNull | IsIn | StartsWith) -> str | None:
         match leaf:
             case IsNull():
-                return f"{name} IS {'NOT ' if leaf.negated else ''}NULL"
+                return f"{name} IS {'NOT ' if leaf.is_negated else ''}NULL"
             case Comparison(path, op, value):
                 text = self.literal(path, value[0])
                 return None if text is None else f"{name} {self.not_equal if op == '!=' else op} {text}"
             case IsIn():
                 text = self.value_list(leaf)
-                return None if text is None else f"{name} {'NOT ' if leaf.negated else ''}IN ({text})"
+                return None if text is None else f"{name} {'NOT ' if leaf.is_negated else ''}IN ({text})"
             case StartsWith(path, prefix):
-                text = self.literal(path, prefix + "%") if self.extended else None
+                text = self.literal(path, prefix + "%") if self.is_extended else None
                 return None if text is None else f"{name} LIKE {text}"
 
 

@@ -32,23 +32,23 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """The column is null, or (`negated`) is not."""
+    """The column is null, or (`is_negated`) is not."""
 
     path: Path
-    negated: bool = False
+    is_negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class IsIn:
-    """The column equals one of the values, or (`negated`) none of them.
+    """The column equals one of the values, or (`is_negated`) none of them.
 
-    `widened`: the column is cast to 64-bit integers first, which changes nothing if it holds narrower ones.
+    `is_widened`: the column is cast to 64-bit integers first, which changes nothing if it holds narrower ones.
     """
 
     path: Path
     values: pl.Series
-    negated: bool = False
-    widened: bool = False
+    is_negated: bool = False
+    is_widened: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def negate(node: Node) -> Node:
         case Comparison(path, op, value):
             return Comparison(path, OPPOSITE[op], value)
         case IsNull() | IsIn():
-            return replace(node, negated=not node.negated)
+            return replace(node, is_negated=not node.is_negated)
         case Constant(value):
             return Constant(None if value is None else not value)
     return Unknown()

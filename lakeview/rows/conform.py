@@ -54,10 +54,10 @@ def _column(array: pa.Array, column: Field, target: pa.DataType, rules: _Strict,
         return conform(array, column.type, target, column.name, rules)
     except ValueMisfitError as misfit:
         raise InvalidRequestError(
-            f"column {rules.failed} is {rules.source_type} and does not fit {rules.target}: "
+            f"column {rules.failed_column} is {rules.source_type} and does not fit {rules.target}: "
             f"row {first + misfit.position:,} (counted from 0) holds {misfit.value}, which would be altered",
             fix="cast or round the column before writing, or leave the row out",
-            place=rules.failed,
+            place=rules.failed_column,
             kind="type-mismatch",
         ) from misfit
 
@@ -66,11 +66,11 @@ def _column(array: pa.Array, column: Field, target: pa.DataType, rules: _Strict,
 class _Strict:
     """Writing: every field of the rows has its place, every field of the table is given, every value stays.
 
-    After a ValueMisfitError `failed` is the path of the column, `source_type` and `target` its types.
+    After a ValueMisfitError `failed_column` is the path of the column, `source_type` and `target` its types.
     """
 
     fill_missing: bool
-    failed: str = ""
+    failed_column: str = ""
     source_type: pa.DataType | None = None
     target: pa.DataType | None = None
 
@@ -103,7 +103,7 @@ class _Strict:
                 raise misfit_of_types(path, array.type, target)
             return exact(array, target, path)
         except ValueMisfitError:
-            self.failed, self.source_type, self.target = path, array.type, target
+            self.failed_column, self.source_type, self.target = path, array.type, target
             raise
 
     def _variants(self, array: pa.Array, path: str) -> pa.Array:

@@ -112,5 +112,5 @@ def only_in(mine: Mapping[str, FileTask], other: Mapping[str, FileTask]) -> Iter
         there = other.get(path)
         if there is None or there.constants != task.constants:  # added again to another partition: other rows
             yield task
-        elif there.deleted is not None and there.deleted != task.deleted:
-            yield replace(task, deleted=None, selected=Without(there.deleted, task.deleted))
+        elif there.deleted_rows is not None and there.deleted_rows != task.deleted_rows:
+            yield replace(task, deleted_rows=None, selected_rows=Without(there.deleted_rows, task.deleted_rows))

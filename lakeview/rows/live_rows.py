@@ -22,8 +22,8 @@ class LiveRows:
     """The rows of a task's file that are given, batch by batch in the file's order; reads its deletion vectors."""
 
     def __init__(self, task: FileTask, storage: Storage) -> None:
-        self._deleted = None if task.deleted is None else task.deleted.bitmap(storage)
-        self._selected = None if task.selected is None else task.selected.bitmap(storage)
+        self._deleted = None if task.deleted_rows is None else task.deleted_rows.bitmap(storage)
+        self._selected = None if task.selected_rows is None else task.selected_rows.bitmap(storage)
         self._path = task.path
         self._position = 0
 

@@ -86,7 +86,7 @@ class _PlainReader:
 
     def candidate(self, task: FileTask) -> _File | None:
         """The file of a task that may be plain. AccessDeniedError for one outside the roots."""
-        if not self._possible or task.deleted or task.selected or task.fallbacks or task.size > _LARGEST:
+        if not self._possible or task.deleted_rows or task.selected_rows or task.fallbacks or task.size > _LARGEST:
             return None
         if task.source is not None and not isinstance(task.source, ParquetSource):
             return None

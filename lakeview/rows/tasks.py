@@ -49,7 +49,7 @@ class FileTask:
     `path`: decoded, relative to `root` or absolute; `schema`: the columns to yield, in order; `constants`: values of
     columns that the log records and the file need not hold, by name; `size` in bytes, 0 where unknown, `records` if
     known (physical).
-    `deleted`: the rows at these positions are left out; `selected`: only the rows at these positions are given.
+    `deleted_rows`: the rows at these positions are left out; `selected_rows`: only those rows are given.
     `fallbacks`: for columns of type long, by name, what takes the place of null.
     `match`: how columns are found in the file, at every level: by physical name, or by Parquet field id.
     `source`: what reads the file in place of the Parquet reader here; then constants, fallbacks and match are its own.
@@ -62,8 +62,8 @@ class FileTask:
     constants: Mapping[str, Any] = field(default_factory=dict, hash=False)
     size: int = 0
     records: int | None = None
-    deleted: RowPositions | None = None
-    selected: RowPositions | None = None
+    deleted_rows: RowPositions | None = None
+    selected_rows: RowPositions | None = None
     match: Match = "name"
     fallbacks: Mapping[str, Fallback] = field(default_factory=dict, hash=False)
     source: RowSource | None = None
@@ -72,7 +72,7 @@ class FileTask:
     @property
     def known_rows(self) -> int | None:
         """How many rows the task gives; None where some of the file's are left out, or their number is unknown."""
-        return self.records if self.deleted is None and self.selected is None else None
+        return self.records if self.deleted_rows is None and self.selected_rows is None else None
 
     def select(self, names: Sequence[str]) -> FileTask:
         """The same file, only these columns."""

@@ -111,7 +111,7 @@ class IcebergWriter(DataSourceArrowWriter):
         if any(message is None for message in messages):
             self._discard(_files_of(messages))
             locations = self.context.locations
-            flat = not (self.context.spec.fields and locations.partition_folders) and not locations.hashed
+            flat = not (self.context.spec.fields and locations.partition_folders) and not locations.hashes_names
             storage = self.options.access.open(locations.folder, self.roots)
             remove_files(storage, self.context.write_id, one_folder=flat)
 

@@ -101,7 +101,7 @@ class _Footers:
             return None
         if layout is None or rows is None:
             return None
-        deleted = None if task.deleted is None else task.deleted.bitmap(store)
+        deleted = None if task.deleted_rows is None else task.deleted_rows.bitmap(store)
         if deleted and deleted.max() >= rows:  # reading its rows refuses it
             return None
         inside = path.endswith(f"/{task.path}")
@@ -132,8 +132,8 @@ def _rows(footer: pq.FileMetaData) -> int | None:
 
 def _is_plain(task: FileTask) -> bool:
     """Whether the rows of a task are those of a Parquet file, but for deleted ones and columns that the log records."""
-    if task.selected is not None or task.fallbacks:
+    if task.selected_rows is not None or task.fallbacks:
         return False
-    if task.deleted is not None and not isinstance(task.deleted, DeletionVector):
+    if task.deleted_rows is not None and not isinstance(task.deleted_rows, DeletionVector):
         return False
     return task.source is None or isinstance(task.source, ParquetSource)

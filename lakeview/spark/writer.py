@@ -83,7 +83,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         rows = _Counter(self.replacement.check_rows(map(in_utc, iterator)))
         counts_only = self.options.statistics is Statistics.COUNTS
         adds = write_files(
-            replace(self.context, indexed=frozenset()) if counts_only else self.context,
+            replace(self.context, indexed_columns=frozenset()) if counts_only else self.context,
             rows,
             data_change=self.options.data_change,
             statistics=self.options.statistics is not Statistics.NONE,

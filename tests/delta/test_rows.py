@@ -58,12 +58,14 @@ def ids(task: FileTask, batch_rows: int = 64) -> list[int]:
     ],
 )
 def test_deleted_rows_are_left_out(task: FileTask, deleted: tuple[int, ...], batch_rows: int) -> None:
-    ids_read = ids(FileTask(task.root, task.path, IDS, deleted=Positions(deleted)), batch_rows)
+    ids_read = ids(FileTask(task.root, task.path, IDS, deleted_rows=Positions(deleted)), batch_rows)
     assert ids_read == [n for n in range(ROWS) if n not in deleted]
 
 
 def test_only_selected_rows_are_given_and_of_them_those_not_deleted(task: FileTask) -> None:
-    both = FileTask(task.root, task.path, IDS, deleted=Positions((3, 4, 300)), selected=Positions((3, 5, 300, 777)))
+    both = FileTask(
+        task.root, task.path, IDS, deleted_rows=Positions((3, 4, 300)), selected_rows=Positions((3, 5, 300, 777))
+    )
     assert ids(both) == [5, 777]
 
 
@@ -74,14 +76,14 @@ def test_a_small_file_is_read_whole_whatever_size_the_log_records(task: FileTask
 
 
 def test_rows_are_counted_without_their_columns_too(task: FileTask) -> None:
-    nothing = FileTask(task.root, task.path, IDS, deleted=Positions((1, 2))).select([])
+    nothing = FileTask(task.root, task.path, IDS, deleted_rows=Positions((1, 2))).select([])
     assert sum(batch.num_rows for batch in read_task(nothing, batch_rows=300)) == ROWS - 2
 
 
 def test_a_task_travels_with_its_positions(task: FileTask) -> None:
-    there = pickle.loads(pickle.dumps(FileTask(task.root, task.path, IDS, deleted=Positions((0,)), match="id")))
-    assert (there.deleted, there.match) == (Positions((0,)), "id")
-    assert there.select(["id"]).deleted == Positions((0,))
+    there = pickle.loads(pickle.dumps(FileTask(task.root, task.path, IDS, deleted_rows=Positions((0,)), match="id")))
+    assert (there.deleted_rows, there.match) == (Positions((0,)), "id")
+    assert there.select(["id"]).deleted_rows == Positions((0,))
 
 
 MANY = Schema((*IDS, Field("x", PrimitiveType("double"))))
@@ -99,7 +101,9 @@ def small_files(folder: Path, *columns: Mapping[str, Any]) -> list[FileTask]:
     "changes",
     [
         pytest.param([{}, {}, {}, {}], id="alike"),
-        pytest.param([{}, {"deleted": Positions((0, 4))}, {"deleted": Positions((0, 1, 2, 3, 4))}, {}], id="deleted"),
+        pytest.param(
+            [{}, {"deleted_rows": Positions((0, 4))}, {"deleted_rows": Positions((0, 1, 2, 3, 4))}, {}], id="deleted"
+        ),
         pytest.param([{"constants": {"x": value}} for value in (0.0, -0.0, 1.0, None)], id="recorded"),
         pytest.param(
             [{"schema": TRACKED, "fallbacks": {"new": Fallback(n, plus_position=True)}} for n in range(4)],

@@ -59,7 +59,7 @@ def test_files_lie_where_the_properties_ask(tmp_path: Path, properties: dict[str
 
 @pytest.mark.parametrize("name", ["a", "b.parquet", "00001-5-9c1f.parquet", "é"])
 def test_hashes_are_those_that_pyiceberg_computes(name: str) -> None:
-    ours = DataLocations("s3://b/t/data", "", hashed=True)
+    ours = DataLocations("s3://b/t/data", "", hashes_names=True)
     theirs = ObjectStoreLocationProvider("s3://b/t", {})
     assert f"s3://b/t/data/{ours.name('', name)}" == theirs.new_data_location(name)
     theirs = ObjectStoreLocationProvider("s3://b/t", UNPARTITIONED)

@@ -339,7 +339,7 @@ def test_equality_deletes_of_many_files_are_made_once(tmp_path: Path) -> None:
     history = grown(tmp_path)
     for name in ("d", "e"):
         history.delete_equal(name, [history.fields["n"]], [{"n": 0}, {"n": COMMITS}])
-    deleted = [task.deleted for task in open_iceberg(history.address).tasks()]
+    deleted = [task.deleted_rows for task in open_iceberg(history.address).tasks()]
     first = deleted[0]
     assert isinstance(first, IcebergDeletes)
     assert len(first.equality[0].files) == 2
@@ -352,5 +352,5 @@ def test_a_file_whose_bounds_no_equality_delete_meets_is_read_without_any(tmp_pa
     history.delete_equal("e", [history.fields["n"], history.fields["s"]], [{"n": 4, "s": "9"}])
     history.delete_equal("f", [history.fields["n"]], [{"n": None}])
     table = open_iceberg(history.address)
-    assert [task.path.rpartition("/")[2] for task in table.tasks() if task.deleted is not None] == ["f3", "f4"]
+    assert [task.path.rpartition("/")[2] for task in table.tasks() if task.deleted_rows is not None] == ["f3", "f4"]
     assert sorted(table.scan().collect()["n"]) == [n for n in range(COMMITS) if n not in (3, 4)]

@@ -52,7 +52,7 @@ def queries_in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.
     `own_processes` among their fixtures."""
 
     def answer(query: Request, *, seconds: float, on_wait: Callable[[runner.Progress], object], **_: object) -> Answer:
-        on_wait(runner.Progress(0.0, 0, begun=True))
+        on_wait(runner.Progress(0.0, 0, has_begun=True))
         return worker.answer(query, lambda _: None)
 
     if "own_processes" not in request.fixturenames:

@@ -82,7 +82,7 @@ def test_a_comparison_of_many_wide_rows_fits_into_the_memory_of_one_query(tmp_pa
 def test_who_waits_is_told_how_far_it_is(good: Path) -> None:
     progress_calls: list[runner.Progress] = []
     runner.run(request(good, where="month = 2"), seconds=60, on_wait=progress_calls.append)
-    assert all(progress.begun for progress in progress_calls)
+    assert all(progress.has_begun for progress in progress_calls)
     assert [p.seconds for p in progress_calls] == sorted(p.seconds for p in progress_calls)
 
 
@@ -151,7 +151,7 @@ def test_queries_wait_for_a_place(good: Path, monkeypatch: pytest.MonkeyPatch) -
     progress_calls: list[runner.Progress] = []
     with pytest.raises(InvalidRequestError, match="other queries were running"):
         runner.run(request(good, sql="select 1"), seconds=0.1, on_wait=progress_calls.append)
-    assert [progress.begun for progress in progress_calls] == [False]
+    assert [progress.has_begun for progress in progress_calls] == [False]
 
 
 def test_an_answer_too_large_to_show_is_refused(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:

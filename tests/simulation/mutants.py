@@ -132,8 +132,8 @@ MUTANTS = [
     _of("files before that of a moved row are counted whole", "optimize+prune@vectors!0",
         "moved_rows", "_places", "start += rows - len(before)", "start += rows"),
     _of("rows in another order are followed like others", "order+delete@vectors!0",
-        "pending_commit", "PendingCommit._intent", "if move.ordered for file", "for file",
-        "moved_rows", "_follow", "if not move.ordered:", "if False:"),
+        "pending_commit", "PendingCommit._intent", "if move.is_ordered for file", "for file",
+        "moved_rows", "_follow", "if not move.is_ordered:", "if False:"),
     # -- commits
     _of("the commit replaces another's", "append+append@plain!0",
         _CREATION, "ExclusivePut.put", "self._storage.put_if_absent(", "self._storage.put("),

@@ -178,9 +178,9 @@ def test_two_versions_differ_by_what_looking_up_every_file_says() -> None:
         sums = [[e[i] for e in expected.values()] for i in range(7)]
         whole = [None if None in one else sum(one) for one in sums]  # type: ignore[arg-type]  # None is tested for
         assert [
-            differences.added,
-            differences.removed,
-            differences.redeleted,
+            differences.added_files,
+            differences.removed_files,
+            differences.redeleted_files,
             differences.bytes_added,
             differences.bytes_removed,
         ] == whole[:5], seed

@@ -163,7 +163,12 @@ def test_a_file_with_other_deleted_rows_is_neither_added_nor_removed(tmp_path: P
     table = lv.open_table(history.address)
     first, last = table.history()["version"].reverse()
     difference = views.compare.versions.file_difference(table.snapshot(first), table.snapshot(last))
-    assert (difference.added, difference.removed, difference.redeleted, difference.rows) == (0, 0, 1, -2)
+    assert (difference.added_files, difference.removed_files, difference.redeleted_files, difference.rows) == (
+        0,
+        0,
+        1,
+        -2,
+    )
 
 
 def test_properties_and_protocol_are_compared(tmp_path: Path) -> None:

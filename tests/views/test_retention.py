@@ -250,7 +250,7 @@ def test_a_branch_without_a_past_takes_it_under_any_retention() -> None:
 )
 def test_the_policy_is_read_from_properties(properties: dict[str, str], keep: timedelta, declared: str | None) -> None:
     policy = views.retention.policy.retention_policy(properties)
-    assert (policy.rule, policy.keep, policy.declared) == ("removed files", keep, declared)
+    assert (policy.rule, policy.keep, policy.declared_text) == ("removed files", keep, declared)
 
 
 def test_an_endless_retention_is_a_long_one() -> None:

@@ -43,7 +43,7 @@ _STATES = {
 
 def simulator_note(retention: views.retention.simulation.Retention) -> str:
     """What the simulation goes by."""
-    source = "as the table says" if retention.policy.declared else "the engines' default"
+    source = "as the table says" if retention.policy.declared_text else "the engines' default"
     age = views.units.format_age(retention.policy.keep)
     return f"{retention.what} are retained for {age}, {source} · nothing is deleted here"
 

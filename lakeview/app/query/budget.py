@@ -267,7 +267,7 @@ def _progress_line(
 ) -> Callable[[runner.Progress], object]:
     def on_wait(progress: runner.Progress) -> None:
         share = min(progress.seconds / budget.seconds, 1.0)
-        if not progress.begun:
+        if not progress.has_begun:
             draw(share, "Waiting for another query to end")
             return
         rows_text = f", {runner.rows_text(request, progress.rows)}" if progress.rows else ""

@@ -48,7 +48,7 @@ class Progress:
 
     seconds: float
     rows: int
-    begun: bool
+    has_begun: bool
 
 
 def run(
@@ -65,7 +65,7 @@ def run(
     """
     began = monotonic()
     while not _PLACES.acquire(timeout=STEP):
-        on_wait(Progress(monotonic() - began, 0, begun=False))
+        on_wait(Progress(monotonic() - began, 0, has_begun=False))
         if monotonic() - began > seconds:
             raise _over(f"{AT_ONCE} other queries were running for {seconds:g} seconds", "run it again")
     try:
@@ -103,7 +103,7 @@ def _watch(
             # a process takes a second to start, longer on a busy machine: that is no time of the query
             running = 0.0 if process.ready is None else monotonic() - max(process.ready, began)
             try:
-                on_wait(Progress(running, process.rows, begun=True))
+                on_wait(Progress(running, process.rows, has_begun=True))
             except BaseException:
                 if on_part is not None and timed_request.can_stop and (part := _part(process, request)) is not None:
                     on_part(part)

@@ -36,7 +36,7 @@ class Layout:
 
     version: int
     schema: Schema
-    partitioned: bool
+    is_partitioned: bool
     feed: bool
 
 
@@ -92,7 +92,7 @@ def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> Chang
     files = files.join(times, on="version", how="left", maintain_order="left")
     feeds = pl.DataFrame({"from": [x.version for x in walked.layouts], "feed": [x.feed for x in walked.layouts]})
     files = files.join_asof(feeds.set_sorted("from"), left_on="version", right_on="from", check_sortedness=False)
-    if any(layout.partitioned for layout in walked.layouts):
+    if any(layout.is_partitioned for layout in walked.layouts):
         files = _fill_partition_values(log, state_of, walked, files, start)
     match: Match = "id" if column_mapping_mode(last.table_protocol, last.properties) == "id" else "name"
     return ChangeScan(files, schema, match, log.storage.root)

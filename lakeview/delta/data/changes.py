@@ -91,8 +91,8 @@ class ChangeScan:
                 self._schema,
                 {**values_of_file, **own},
                 file["size"] or 0,
-                deleted=DeletionVector.of(file["deleted"]),
-                selected=_selected_positions(file),
+                deleted_rows=DeletionVector.of(file["deleted"]),
+                selected_rows=_selected_positions(file),
                 match=self._match,
             )
 

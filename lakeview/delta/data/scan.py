@@ -95,7 +95,9 @@ class Scan:
             "id" if column_mapping_mode(self._replay.table_protocol, self._replay.properties) == "id" else "name"
         )
         return [
-            FileTask(self._root, path, self._schema, values, size or 0, deleted=DeletionVector.of(vector), match=match)
+            FileTask(
+                self._root, path, self._schema, values, size or 0, deleted_rows=DeletionVector.of(vector), match=match
+            )
             for path, size, values, vector in zip(adds["path"], adds["size"], rows, adds["vector"], strict=True)
         ]
 

@@ -32,12 +32,12 @@ Check = Callable[[LogFacts], Iterator[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Checks that pass together: `passed` is the claim when none of them finds anything that matters.
+    """Checks that pass together: `claim` holds when none finds anything that matters.
 
     `subject`: what they looked at, in words; None where there was nothing to look at, and so nothing that passed.
     """
 
-    passed: str
+    claim: str
     section: str
     subject: Callable[[LogFacts], str | None]
     checks: tuple[Check, ...]
@@ -151,7 +151,7 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
         findings += own
         subject = area.subject(facts)
         if whole and subject is not None and all(f.severity is Severity.NOTE for f in own):
-            findings.append(finding("check-passed", Severity.PASS, area.passed, subject, section=area.section))
+            findings.append(finding("check-passed", Severity.PASS, area.claim, subject, section=area.section))
     return sorted(findings, key=lambda f: _ORDER.index(f.severity))
 
 

@@ -53,7 +53,7 @@ def _tasks(
             with_variant_binaries(work.context.schema),
             values,
             size,
-            deleted=vector,
+            deleted_rows=vector,
             match="id" if definition.properties.get("delta.columnMapping.mode", "").lower() == "id" else "name",
             roots=storage.config.roots,
         )

@@ -24,8 +24,8 @@ class WriteContext:
     """What writing files of a table takes, as a value that can travel to another process.
 
     `root`: the table's address; `schema`: what rows are written as, with the names and ids of column mapping where it
-    is on; `rules`: what rows have to keep; `indexed`: the leaves that get statistics, by their names in files, strings
-    cut to `string_prefix`; `compression`: as Arrow calls it; `target_bytes`: about how large a file may get;
+    is on; `rules`: what rows have to keep; `indexed_columns`: the leaves that get statistics, by their names in files,
+    strings cut to `string_prefix`; `compression`: as Arrow calls it; `target_bytes`: about how large a file may get;
     `random_prefix`: so many random characters name its folder, instead of partition values; `fill_missing`: fields of
     structs that the rows lack are null. `tracked`: the columns that keep ids of rows that move (row tracking).
     `change_data`: the rows are what a commit changes, not part of the table. `page_version`: of Parquet's data pages.
@@ -38,7 +38,7 @@ class WriteContext:
     rows_per_file: int = ROWS_PER_FILE
     compression: str = field(default="zstd")
     fill_missing: bool = False
-    indexed: frozenset[tuple[str, ...]] = frozenset()
+    indexed_columns: frozenset[tuple[str, ...]] = frozenset()
     string_prefix: int = STRING_PREFIX
     target_bytes: int | None = None
     random_prefix: int = 0
@@ -71,7 +71,7 @@ def write_context(
         root,
         schema,
         tuple(partition_columns),
-        indexed=indexed_leaves(schema, partition_columns, properties, clustering),
+        indexed_columns=indexed_leaves(schema, partition_columns, properties, clustering),
         string_prefix=STRING_PREFIX if prefix is None else prefix,
         compression=codec(properties),
         page_version=page_version(properties),

@@ -47,7 +47,7 @@ class DataFile:
         self._writer: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self._texts: dict[str, int] = {}
-        self._statistics = FileStatistics(context.indexed, prefix=context.string_prefix)
+        self._statistics = FileStatistics(context.indexed_columns, prefix=context.string_prefix)
 
     @property
     def rows(self) -> int:

@@ -74,7 +74,7 @@ class LiveFile:
 
     def without(self, deleted: pyroaring.BitMap64) -> LiveFile:
         """The same file, without the rows that its deletion vector names, which has been read."""
-        return replace(self, task=replace(self.task, deleted=Positions(deleted))) if deleted else self
+        return replace(self, task=replace(self.task, deleted_rows=Positions(deleted))) if deleted else self
 
     def physical_rows(self, storage: Storage) -> int:
         """Rows in the file: what its statistics say, else its footer."""
@@ -101,9 +101,9 @@ class LiveFile:
         """Its live rows in these columns, or those at the positions `selected`, or all but those at `deleted`."""
         task = replace(self.task, schema=schema)
         if selected is not None:
-            task = replace(task, selected=Positions(selected))
+            task = replace(task, selected_rows=Positions(selected))
         if deleted is not None:
-            task = replace(task, deleted=Positions(deleted))
+            task = replace(task, deleted_rows=Positions(deleted))
         yield from read_task(task, storage)
 
     def frames(
@@ -119,8 +119,8 @@ class LiveFile:
         """As `batches`, with POSITION behind the columns."""
         fallbacks = {**self.task.fallbacks, POSITION: Fallback(0, plus_position=True)}
         columns = Schema((*schema, _POSITION_FIELD))
-        positions = self.task.selected if selected is None else Positions(selected)
-        yield from read_task(replace(self.task, schema=columns, fallbacks=fallbacks, selected=positions), storage)
+        positions = self.task.selected_rows if selected is None else Positions(selected)
+        yield from read_task(replace(self.task, schema=columns, fallbacks=fallbacks, selected_rows=positions), storage)
 
 
 def matches_of(files: Sequence[LiveFile], storage: Storage, where: pl.Expr) -> Iterator[pyroaring.BitMap64]:

@@ -25,8 +25,8 @@ class Rearrangement:
     """Files whose rows were written to other files.
 
     `rows`: the physical rows of each; `before`: the positions that each had deleted when it was read; `deletions`:
-    those that it has by now; `ordered`: whether the rows follow each other in `adds` as they do in `files`, so that a
-    row's new place is known.
+    those that it has by now; `is_ordered`: whether the rows follow each other in `adds` as they do in `files`, so that
+    a row's new place is known.
     """
 
     files: tuple[LiveFile, ...]
@@ -34,7 +34,7 @@ class Rearrangement:
     before: tuple[pyroaring.BitMap64, ...]
     deletions: tuple[pyroaring.BitMap64, ...]
     adds: tuple[AddFile, ...]
-    ordered: bool
+    is_ordered: bool
 
 
 def follow_deletes(
@@ -66,7 +66,7 @@ def _follow(
     storage: Storage,
     now: int,
 ) -> Rearrangement:
-    if not move.ordered:
+    if not move.is_ordered:
         raise winner.conflict("it deleted rows that ours put in another order", "concurrent-delete-delete")
     files, deletions = [], []
     for file, deleted in zip(move.files, move.deletions, strict=True):

@@ -137,7 +137,7 @@ def rewrite(
         changes.remove(file.row, now, data_change=False)
     changes.adds += adds
     rows = tuple(count + len(deleted) for count, deleted in zip(live, before, strict=True))
-    return Rearrangement(tuple(group), rows, before, before, tuple(adds), ordered=not z_order_by)
+    return Rearrangement(tuple(group), rows, before, before, tuple(adds), is_ordered=not z_order_by)
 
 
 def order_columns(schema: Schema, partition_columns: Sequence[str], columns: Sequence[str]) -> list[str]:

@@ -200,7 +200,7 @@ class PendingCommit:
             reads=self._reads,
             removes=self.files.removed_paths | self.files.live_again,
             vectors=frozenset(change.file.key for change in self._vector_changes)
-            | frozenset(file.key for move in self._rearrangements if move.ordered for file in move.files),
+            | frozenset(file.key for move in self._rearrangements if move.is_ordered for file in move.files),
             app_ids=frozenset(self._txns),
             domains=frozenset(d.domain for d in self.domains),
             changes_metadata=self.definition.changes_metadata,

@@ -50,5 +50,5 @@ def _join_vectors(
             f"both change {len(twice):,} rows of {change.file.key}, the first at position {min(twice):,}",
             "concurrent-delete-delete",
         )
-    file = LiveFile({**change.file.row, **row}, replace(change.file.task, deleted=vector))
+    file = LiveFile({**change.file.row, **row}, replace(change.file.task, deleted_rows=vector))
     return VectorChange(file, theirs, change.positions - theirs, change.rows)

@@ -156,7 +156,9 @@ class RowChanges:
     def record(self, change: str, batches: Iterable[pa.RecordBatch]) -> None:
         """Write rows as change data: `change` is insert, delete, update_preimage or update_postimage."""
         schema = Schema((*self.context.schema, Field(CHANGE_TYPE, PrimitiveType("string"))))
-        context = replace(self.context, schema=schema, indexed=frozenset(), rules=None, tracked=(), change_data=True)
+        context = replace(
+            self.context, schema=schema, indexed_columns=frozenset(), rules=None, tracked=(), change_data=True
+        )
         names = self.context.schema.names
         adds = write_conformed(
             context, _label(batches, names, change), statistics=False, clock=self._clock, storage=self.storage

@@ -22,7 +22,7 @@ def recompute_statistics(txn: PendingCommit, where: pl.Expr | None) -> int:
     data = pa.schema([f for f in context.schema.as_nullable().to_arrow() if f.name not in context.partition_columns])
 
     def text(file: LiveFile) -> str:
-        statistics = FileStatistics(context.indexed, prefix=context.string_prefix)
+        statistics = FileStatistics(context.indexed_columns, prefix=context.string_prefix)
         columns = with_variant_binaries(context.schema.select(data.names))
         for batch in file.batches(txn.storage, columns, deleted=pyroaring.BitMap64()):
             statistics.add(stored_table(pa.Table.from_batches([batch]), list(columns)))

@@ -28,7 +28,7 @@ class RowChange:
 
     assignments: Mapping[Path, Assignment]
     rules: RowRules
-    tracked: Schema
+    tracked_schema: Schema
 
     def rows(self, source: pa.RecordBatch, clock: Clock) -> pa.RecordBatch:
         """The rows of a batch with the assignments applied. Columns that the table generates follow their columns."""
@@ -56,7 +56,7 @@ class RowChange:
         if work.feed:
             work.record("update_preimage", [batch])
             work.record("update_postimage", [rows])
-        return with_tracking(rows, batch, self.tracked)
+        return with_tracking(rows, batch, self.tracked_schema)
 
 
 def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracked: Schema) -> pa.RecordBatch:

@@ -34,23 +34,23 @@ def entries_not_resurrected(step: Step, story: Story) -> Iterator[Case]:
 def deletes_name_live_files(step: Step, story: Story) -> Iterator[Case]:
     """delete-names-live-file."""
     version = step.snapshot.snapshot_id
-    if step.deleted.is_empty():
+    if step.deleted_entries.is_empty():
         return
     if step.base:
         yield unknowable(version, _PARENT_GONE)
         return
-    rest = step.deleted.join(step.went, on="file", how="anti")
+    rest = step.deleted_entries.join(step.went, on="file", how="anti")
     yield from _verdict(step, _not_live(step, story, rest), "DELETED entries name files that were not live")
 
 
 def files_added_once(step: Step, story: Story) -> Iterator[Case]:
     """file-added-once."""
-    if step.added.is_empty():
+    if step.added_entries.is_empty():
         return
-    twice = step.added.filter(pl.col("file").is_duplicated())
-    again = step.added.filter(pl.col("file").is_in(story.several_times["file"].unique().implode()))
+    twice = step.added_entries.filter(pl.col("file").is_duplicated())
+    again = step.added_entries.filter(pl.col("file").is_in(story.several_times["file"].unique().implode()))
     again = again.join(step.went, on="file", how="anti")
-    not_new = step.added.join(step.came, on="file", how="anti")  # a manifest that it replaced had it
+    not_new = step.added_entries.join(step.came, on="file", how="anti")  # a manifest that it replaced had it
     live = story.live(step, again["file"], before=True) if again.height and not step.base else again.clear()
     wrong = pl.concat([twice.select("path"), not_new.select("path"), live.select("path")])
     if step.base and wrong.is_empty():
@@ -61,7 +61,7 @@ def files_added_once(step: Step, story: Story) -> Iterator[Case]:
 
 def deletes_not_stranded(step: Step, story: Story) -> Iterator[Case]:
     """deletes-not-stranded, of snapshots that add position deletes or deletion vectors."""
-    positions = step.added.filter(pl.col("content") == 1)
+    positions = step.added_entries.filter(pl.col("content") == 1)
     if positions.is_empty():
         return
     with_target = positions.filter(pl.col("target").is_not_null())
@@ -80,7 +80,7 @@ def deletes_not_stranded(step: Step, story: Story) -> Iterator[Case]:
 
 def one_vector_per_file(step: Step, story: Story) -> Iterator[Case]:
     """one-vector-per-file, of snapshots that add deletion vectors."""
-    vectors = step.added.filter("vector")
+    vectors = step.added_entries.filter("vector")
     if vectors.is_empty():
         return
     live = story.live(step, vectors["target"].drop_nulls(), "target").filter("vector")
@@ -109,8 +109,14 @@ def summaries_add_up(step: Step, totals: Totals, before: Totals) -> Iterator[Cas
     """summary-adds-up. `totals`: counts of live files and rows of the snapshot, by their names in summaries; `before`:
     those of its parent. Writers add to the totals of the parent: one that was wrong there by as much is not the
     snapshot's own fault."""
-    data, deletes = (step.added.filter(pl.col("content") == 0), step.added.filter(pl.col("content") != 0))
-    old_data, old_deletes = (step.deleted.filter(pl.col("content") == 0), step.deleted.filter(pl.col("content") != 0))
+    data, deletes = (
+        step.added_entries.filter(pl.col("content") == 0),
+        step.added_entries.filter(pl.col("content") != 0),
+    )
+    old_data, old_deletes = (
+        step.deleted_entries.filter(pl.col("content") == 0),
+        step.deleted_entries.filter(pl.col("content") != 0),
+    )
     counts: dict[str, int | None] = {
         "added-data-files": data.height, "added-records": _rows(data), "deleted-data-files": old_data.height,
         "deleted-records": _rows(old_data), "added-delete-files": deletes.height,
@@ -145,7 +151,7 @@ def appends_delete_nothing(step: Step, _: Story) -> Iterator[Case]:
     """append-deletes-nothing."""
     if step.snapshot.operation != "append":
         return
-    removals = pl.concat([step.deleted.select("path"), step.went.select("path")])
+    removals = pl.concat([step.deleted_entries.select("path"), step.went.select("path")])
     if step.base and removals.is_empty():  # a file whose manifest is not listed any more leaves no entry
         yield unknowable(step.snapshot.snapshot_id, _PARENT_GONE)
     else:

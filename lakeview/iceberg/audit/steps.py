@@ -45,16 +45,16 @@ EVENTS = ("file", "path", "content", "sequence_number", "records", "target", "ve
 
 @dataclass(frozen=True)
 class Step:
-    """One snapshot beside its parent. `added`, `deleted`: ENTRIES that it marks so itself; `came`, `went`: ENTRIES of
-    the files that only it, or only its parent, has live. `base`: the parent is not there any more or cannot be read, so
-    that all of its files count as `came` and nothing is known of the parent's."""
+    """One snapshot beside its parent. `added_entries`, `deleted_entries`: ENTRIES that it marks so itself; `came`,
+    `went`: ENTRIES of the files that only it, or only its parent, has live. `base`: the parent is not there any more
+    or cannot be read, so that all of its files count as `came` and nothing is known of the parent's."""
 
     position: int
     snapshot: SnapshotEntry
     parent: SnapshotEntry | None
     base: bool
-    added: pl.DataFrame
-    deleted: pl.DataFrame
+    added_entries: pl.DataFrame
+    deleted_entries: pl.DataFrame
     came: pl.DataFrame
     went: pl.DataFrame
     latest_sequence: int | None

@@ -92,7 +92,7 @@ class Metadata:
     refs: Mapping[str, SnapshotReference]
     statistics: tuple[Mapping[str, Any], ...]
     partition_statistics: tuple[Mapping[str, Any], ...]
-    encrypted: bool
+    is_encrypted: bool
     unreadable_bounds: frozenset[int]
     """The ids of columns whose types were changed as no schema may: bounds in their files are not read."""
 
@@ -211,7 +211,7 @@ def _validate(document: _MetadataDocument, path: str, max_depth: int) -> Metadat
         refs=refs,
         statistics=_objects(document.statistics),
         partition_statistics=_objects(document.partition_statistics),
-        encrypted=bool(document.encryption_keys),
+        is_encrypted=bool(document.encryption_keys),
         unreadable_bounds=frozenset() if len(schemas) == 1 else unreadable_bounds(s.schema for s in schemas.values()),
     )
 

@@ -124,5 +124,5 @@ def with_place(task: FileTask, file: str, spec_id: int, partition: Mapping[str, 
     """A task that fills the metadata columns of its schema; deleted rows stay, where they are to be marked."""
     assert task.source is not None, "a file of an Iceberg table says what reads it"
     marks = DELETED in tuple(task.schema)
-    source = MetadataSource(task.source, file, spec_id, partition, task.deleted if marks else None)
-    return replace(task, source=source, deleted=None if marks else task.deleted)
+    source = MetadataSource(task.source, file, spec_id, partition, task.deleted_rows if marks else None)
+    return replace(task, source=source, deleted_rows=None if marks else task.deleted_rows)

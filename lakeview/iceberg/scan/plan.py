@@ -113,7 +113,7 @@ class Scan:
         ]
         for number, fields in self._deletes(entries, deletes, equality, delete_tasks).items():
             deleted = IcebergDeletes(entries["path"][number], tasks[number], **fields)
-            tasks[number] = replace(tasks[number], deleted=deleted)
+            tasks[number] = replace(tasks[number], deleted_rows=deleted)
         return self._with_places(tasks, entries) if asks_for_place(self._schema) else tasks
 
     def _with_places(self, tasks: Sequence[FileTask], entries: pl.DataFrame) -> list[FileTask]:

@@ -110,7 +110,7 @@ def write_context(state: State) -> WriteContext:
     for name in _NOT_HONOURED:
         if properties.get(name, "false").lower() != "false":
             raise not_honoured(name, properties[name])
-    if metadata.encrypted:
+    if metadata.is_encrypted:
         raise unsupported_table("the table is encrypted, and encryption is not written", "unsupported-encryption")
     file_format = properties.get("write.format.default", "parquet")
     if file_format.lower() != "parquet":

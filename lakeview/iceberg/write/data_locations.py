@@ -24,21 +24,21 @@ _ENTROPY_FOLDERS = (slice(0, 4), slice(4, 8), slice(8, 12), slice(12, 20))
 class DataLocations:
     """Where new data files lie. `prefix`: the recorded path above them; `folder`: its address.
 
-    `hashed`: a hash of a file's name comes first ("object store file layout"), so that a store which limits requests by
-    prefix spreads them; `context`: folders that tell tables apart which share the prefix, after the hash;
+    `hashes_names`: a hash of a file's name comes first ("object store file layout"), so that a store which limits
+    requests by prefix spreads them; `context`: folders that tell tables apart which share the prefix, after the hash;
     `partition_folders`: whether folders are named by the partition.
     """
 
     prefix: str
     folder: str
-    hashed: bool = False
+    hashes_names: bool = False
     context: str | None = None
     partition_folders: bool = True
 
     def name(self, partition: str, file: str) -> str:
         """The path, below the prefix, of a file whose partition has these folders: `a=1/b=2`, or an empty text."""
         name = f"{partition}/{file}" if partition and self.partition_folders else file
-        if not self.hashed:
+        if not self.hashes_names:
             return name
         bits = f"{murmur3(name.encode()):032b}"[-_ENTROPY_BITS:]
         hash_ = "/".join(bits[part] for part in _ENTROPY_FOLDERS)

@@ -38,12 +38,12 @@ def portable_task(task: FileTask, urls: Mapping[str, SignedUrl], server: str | N
     """
     return replace(
         task,
-        deleted=_sign(task.deleted, task.root, urls, server),
-        selected=_sign(task.selected, task.root, urls, server),
+        deleted_rows=_sign(task.deleted_rows, task.root, urls, server),
+        selected_rows=_sign(task.selected_rows, task.root, urls, server),
         constants={},
         fallbacks={},
         match="name",
-        source=SignedRows(replace(task, deleted=None, selected=None), _only(urls, task.path), server),
+        source=SignedRows(replace(task, deleted_rows=None, selected_rows=None), _only(urls, task.path), server),
     )
 
 

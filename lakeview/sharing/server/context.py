@@ -50,7 +50,7 @@ class Context:
     request: Request
     caller: Caller
     entry: Entry
-    finished: bool = False
+    is_finished: bool = False
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -82,9 +82,9 @@ class Context:
     def finish(self, status: int) -> None:
         """Hand what is known of the request to the audit log, once."""
         audit, self.entry.status = self.hub.audit, status
-        if audit is not None and not self.finished:
+        if audit is not None and not self.is_finished:
             audit.add(self.entry)
-        self.finished = True
+        self.is_finished = True
 
     async def body(self) -> bytes:
         """The request's body. 400 for one that is too large or does not arrive in time."""

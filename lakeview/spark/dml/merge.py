@@ -121,10 +121,10 @@ class _Merging:
         outcomes = self._change_rows(files)
         inserts = self._insert_rows(outcomes) if self._plan.of("not matched") else []
         rows, counts = Counter({"numSourceRows": self._source.size()[0]}), Counter[str]()
-        done = [o.done for o in (*outcomes, *inserts)]
+        done = [o.row_outcome for o in (*outcomes, *inserts)]
         for outcome in (*outcomes, *inserts):
             rows.update(outcome.counts)
-            counts.update(outcome.done.counts)
+            counts.update(outcome.row_outcome.counts)
         txn.take(done, {})
         txn.entry.count(merge_metrics(counts, rows, txn.files.adds))
 
@@ -208,11 +208,13 @@ class _Merging:
 
     def _insert_rows(self, outcomes: Sequence[MergeOutcome]) -> list[MergeOutcome]:
         """Insert the source rows that matched none."""
-        matches = pyroaring.BitMap64.union(*(o.met for o in outcomes)) if outcomes else pyroaring.BitMap64()
+        matches = (
+            pyroaring.BitMap64.union(*(o.matched_source_rows for o in outcomes)) if outcomes else pyroaring.BitMap64()
+        )
         inserting = partial(insert_rows, self._work, self._plan, matches.serialize())
         source = self._source.frame().coalesce(max(1, self._source.size()[1] // PACKED_BYTES))  # each task adds a file
         return self._with_paths(collect(map_batches(source, inserting, OUTCOME)))
 
     def _with_paths(self, outcomes: Sequence[Any]) -> list[Any]:
-        take_paths(self._txn, [o.done if isinstance(o, MergeOutcome) else o for o in outcomes])
+        take_paths(self._txn, [o.row_outcome if isinstance(o, MergeOutcome) else o for o in outcomes])
         return list(outcomes)

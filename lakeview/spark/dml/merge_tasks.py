@@ -28,11 +28,11 @@ FILE, GROUP = f"{OWN}file", f"{OWN}group"
 
 @dataclass
 class MergeOutcome:
-    """What a task did for some files. `counts`: of rows; `met`: the source rows that matched any."""
+    """What a task did for some files. `counts`: of rows; `matched_source_rows`: the source rows that matched any."""
 
-    done: RowOutcome
+    row_outcome: RowOutcome
     counts: Counter[str]
-    met: pyroaring.BitMap64
+    matched_source_rows: pyroaring.BitMap64
 
 
 def key_rows(

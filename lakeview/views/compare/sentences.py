@@ -51,7 +51,7 @@ def _rows(difference: FileDifference, between: pl.DataFrame | None) -> str:
         return bounds_text(difference.rows_between) if difference.rows_between else "an unknown number of rows"
     if difference.rows:
         return format_row_change(difference.rows)
-    if not (difference.added or difference.removed or difference.redeleted):
+    if not (difference.added_files or difference.removed_files or difference.redeleted_files):
         return "as many rows"
     # a promise of the writers, where there is one: no commit changed data
     is_layout = between is not None and not between.is_empty() and (~between["data_change"]).all()
@@ -73,12 +73,12 @@ def _file_words(difference: FileDifference) -> list[str]:
         for count, word in ((difference.deletes_added, "written"), (difference.deletes_removed, "removed"))
         if count
     ]
-    if not (difference.added or difference.removed or difference.redeleted):
+    if not (difference.added_files or difference.removed_files or difference.redeleted_files):
         return [f"the same {'data ' if deletes else ''}files", *deletes]
     sides = [
-        (difference.added, f"written ({format_bytes(difference.bytes_added)})"),
-        (difference.removed, f"removed ({format_bytes(difference.bytes_removed)})"),
-        (difference.redeleted, "with other deleted rows"),
+        (difference.added_files, f"written ({format_bytes(difference.bytes_added)})"),
+        (difference.removed_files, f"removed ({format_bytes(difference.bytes_removed)})"),
+        (difference.redeleted_files, "with other deleted rows"),
     ]
     changed = [(count, words) for count, words in sides if count]
     files = [

@@ -42,9 +42,9 @@ class FileDifference:
     are where the log does not tell a file's; `rows_between` its bounds then, if there are any. Delete files are those
     of Iceberg."""
 
-    added: int
-    removed: int
-    redeleted: int
+    added_files: int
+    removed_files: int
+    redeleted_files: int
     bytes_added: int | None
     bytes_removed: int | None
     rows: int | None

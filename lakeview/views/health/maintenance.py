@@ -62,7 +62,9 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
     if policy.rule == "removed files" and policy.keep < SAFE_RETENTION:
         claim = f"Removed files are retained for {format_age(policy.keep)} only"
         run = keep_longer_command(snapshot, SAFE_RETENTION)
-        findings.append(finding("retention-short", Severity.ATTENTION, claim, f"set by {policy.declared}", command=run))
+        findings.append(
+            finding("retention-short", Severity.ATTENTION, claim, f"set by {policy.declared_text}", command=run)
+        )
     cleanup = simulate(retention, policy.keep)
     if cleanup.lost_versions is None:
         return [*findings, finding("cleanup-ends-no-version", Severity.PASS, "The next cleanup ends no version")]

@@ -234,7 +234,7 @@ def _value(value: object) -> str:
     return f"'{value_text(value)}'"
 
 
-_DISPLAY = SQLPrinter(leaf_name, lambda _, value: _value(value), _value_list, extended=True)
+_DISPLAY = SQLPrinter(leaf_name, lambda _, value: _value(value), _value_list, is_extended=True)
 """Prints conditions for people: long values and lists are cut."""
 
 

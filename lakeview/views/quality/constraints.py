@@ -97,7 +97,12 @@ def _required_in(type_: StructType, above: Path, sure: bool) -> Iterator[Rule]:
             text = f"{leaf_name(path)} IS NOT NULL"
             if inner is None:
                 yield Rule(
-                    "required", leaf_name(path), text, IsNull(path, negated=True), None if sure else _BELOW_NULL, sure
+                    "required",
+                    leaf_name(path),
+                    text,
+                    IsNull(path, is_negated=True),
+                    None if sure else _BELOW_NULL,
+                    sure,
                 )
             else:
                 yield Rule("required", leaf_name(path), text, _some_value(path, inner), None, decisive=False)
@@ -108,7 +113,7 @@ def _required_in(type_: StructType, above: Path, sure: bool) -> Iterator[Rule]:
 def _some_value(path: Path, struct: StructType) -> Node:
     """That a value below a struct is not null: then the struct is not. If all are it may be all the same."""
     below = [(*path, *inner) for inner, _ in Schema(struct.fields).leaves()][:_MOST_LEAVES]
-    return join(Or, [IsNull(leaf, negated=True) for leaf in below]) if below else Unknown()
+    return join(Or, [IsNull(leaf, is_negated=True) for leaf in below]) if below else Unknown()
 
 
 def condition(text: str, schema: Schema) -> tuple[Node, str | None]:

@@ -41,14 +41,14 @@ class RetentionPolicy:
     """What a cleanup removes.
 
     `rule`: removed files by the time of their removal, or versions by their age with their files. `keep`: the age up
-    to which they are retained; `declared`: the property that sets it, None for the engines' default. `versions_kept`:
-    how many versions a branch retains at any age. `ref_age`: the age from which branches and tags without a limit of
-    their own expire, None for never.
+    to which they are retained; `declared_text`: the property that sets it, None for the engines' default.
+    `versions_kept`: how many versions a branch retains at any age. `ref_age`: the age from which branches and
+    tags without a limit of their own expire, None for never.
     """
 
     rule: _Rule
     keep: timedelta
-    declared: str | None
+    declared_text: str | None
     versions_kept: int = 0
     ref_age: timedelta | None = None
 
