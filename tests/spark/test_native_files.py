@@ -66,7 +66,7 @@ def test_files_that_need_lakeviews_own_reader(tmp_path: Path) -> None:
         replace(plain, path="gone.parquet"),
         twice,
         replace(twice, path="./twice.parquet"),
-        task(tmp_path, "selected.parquet", selected=DeletionVector("i", "x", None, 1, 1)),
+        task(tmp_path, "selected.parquet", selected_rows=DeletionVector("i", "x", None, 1, 1)),
     ]
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
     others.append(replace(plain, path="broken.parquet", size=4))
@@ -78,7 +78,7 @@ def test_files_that_need_lakeviews_own_reader(tmp_path: Path) -> None:
 def test_a_deletion_vector_that_is_gone_is_said_before_any_row_is_read(tmp_path: Path) -> None:
     vector = DeletionVector("p", (tmp_path / "gone.bin").as_uri(), 1, 40, 1)
     with pytest.raises(DataFileMissingError, match="deletion vector file"):
-        divide([task(tmp_path, "a.parquet", deleted=vector)], SCHEMA)
+        divide([task(tmp_path, "a.parquet", deleted_rows=vector)], SCHEMA)
 
 
 def test_deleted_rows_beyond_the_file_are_left_to_the_reader_that_refuses_them(
@@ -88,7 +88,7 @@ def test_deleted_rows_beyond_the_file_are_left_to_the_reader_that_refuses_them(
         return pyroaring.BitMap64([vector.cardinality])
 
     monkeypatch.setattr(DeletionVector, "bitmap", bitmap)
-    tasks = [task(tmp_path, f"{n}.parquet", deleted=DeletionVector("u", "x", None, 1, n)) for n in (0, 2, 3)]
+    tasks = [task(tmp_path, f"{n}.parquet", deleted_rows=DeletionVector("u", "x", None, 1, n)) for n in (0, 2, 3)]
     native, others = divide(tasks, SCHEMA)
     assert [file.deleted for file in native] == [pyroaring.BitMap64([0]), pyroaring.BitMap64([2])]
     assert others == tasks[2:]
