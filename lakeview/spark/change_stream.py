@@ -105,7 +105,9 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxFiles(self.options.max_files or MOST_FILES)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """How far the next batch goes; `start` where nothing is new."""
+        """How far the next batch goes; `start` where nothing is new. Lists the log, which `partitions` then takes as it
+        is."""
+        self.table.refresh()
         offset = self._check_offset(start)
         latest = self.table.latest_version if self._until is None else self._until
         end = replace(offset, version=max(latest, offset.version))
@@ -206,10 +208,9 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return str(self.table.state().metadata.id)
 
     def _check_offset(self, value: Mapping[str, Any]) -> _Offset:
-        """An offset of the table as it is now. InvalidRequestError for one of another table, VersionNotFoundError where
-        commits were taken back."""
+        """An offset of the table as it was listed last. InvalidRequestError for one of another table,
+        VersionNotFoundError where commits were taken back."""
         offset = _Offset.parse(value)
-        self.table.refresh()
         if offset.table != self._id():
             raise other_table(self.table.address, offset.table, self._id())
         if self.table.latest_version < offset.version:

@@ -187,6 +187,9 @@ def test_a_batch_of_changes_that_is_planned_again_is_without_commits_that_were_t
     reader = stream_of(table, startingVersion="1")
     start = reader.initialOffset()
     end = reader.latestOffset(start, ReadAllAvailable())
+    listings = reader.table.storage.requests["list"]
+    assert reader.partitions(start, end)
+    assert reader.table.storage.requests["list"] == listings, "the log is listed once a batch"
     (tmp_path / "t/_delta_log/00000000000000000002.json").unlink()
     again = lv.open_table(table.address)
     with pytest.raises(VersionNotFoundError, match="commits were taken back"):
