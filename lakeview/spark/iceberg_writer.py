@@ -22,7 +22,7 @@ from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
 from lakeview.iceberg.write.stream_batch import StreamBatch
 from lakeview.iceberg.write.writability import check_commits
 from lakeview.model.errors import CommitConflictError, NotATableError
-from lakeview.spark.aborted_writes import remove_files
+from lakeview.spark.aborted_writes import is_repeated, remove_files
 from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.types import from_spark
@@ -32,9 +32,10 @@ from lakeview.storage.access import StoreAccess
 
 @dataclass
 class IcebergFilesWritten(WriterCommitMessage):
-    """The files of one task, for the driver."""
+    """The files of one task, for the driver; `is_repeated`: as the function."""
 
     files: list[NewFile]
+    is_repeated: bool = False
 
 
 class IcebergWriter(DataSourceArrowWriter):
@@ -70,7 +71,8 @@ class IcebergWriter(DataSourceArrowWriter):
             return IcebergFilesWritten([])
         where = self.options.replace_where
         check = None if where is None else check_inside(where, self.context.schema)
-        return IcebergFilesWritten(write_files(self.context, map(in_utc, iterator), self._storage(), check))
+        files = write_files(self.context, map(in_utc, iterator), self._storage(), check)
+        return IcebergFilesWritten(files, is_repeated())
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """All files of all tasks as one snapshot, for an overwrite in place of what it replaces; none where nothing
@@ -100,6 +102,8 @@ class IcebergWriter(DataSourceArrowWriter):
             SnapshotCommit(
                 table, self.context, files, clock=clock, engine=engine, without_catalog=alone, batch=batch
             ).run()
+        if any(isinstance(message, IcebergFilesWritten) and message.is_repeated for message in messages):
+            self._remove_others(files)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks that ended well, and of those that Spark ended before they could report them;
@@ -110,10 +114,7 @@ class IcebergWriter(DataSourceArrowWriter):
         """
         if any(message is None for message in messages):
             self._discard(_files_of(messages))
-            locations = self.context.locations
-            flat = not (self.context.spec.fields and locations.partition_folders) and not locations.hashes_names
-            storage = self.options.access.open(locations.folder, self.roots)
-            remove_files(storage, self.context.write_id, one_folder=flat)
+            self._remove_others([])
 
     def _batch(self) -> StreamBatch | None:
         name, number = self.options.app_id, self.options.app_version
@@ -137,6 +138,14 @@ class IcebergWriter(DataSourceArrowWriter):
 
     def _discard(self, files: Sequence[NewFile]) -> None:
         discard([file.address for file in files], self._storage())
+
+    def _remove_others(self, files: Sequence[NewFile]) -> None:
+        """Remove the files of this write but for these."""
+        locations = self.context.locations
+        flat = not (self.context.spec.fields and locations.partition_folders) and not locations.hashes_names
+        storage = self.options.access.open(locations.folder, self.roots)
+        others = [file.address for file in files]
+        remove_files(storage, self.context.write_id, one_folder=flat, besides=others)
 
     def _storage(self) -> Storage:
         return self.options.access.open(self.context.root, self.roots)

@@ -20,7 +20,7 @@ from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, NotATableError
 from lakeview.model.schema import Schema
-from lakeview.spark.aborted_writes import remove_files
+from lakeview.spark.aborted_writes import is_repeated, remove_files
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import Statistics, WriteOptions
@@ -35,11 +35,13 @@ ENGINE = f"lakeview/{lv.__version__} Apache-Spark/{pyspark.__version__}"
 
 @dataclass
 class FilesWritten(WriterCommitMessage):
-    """The files of one task and its number of rows, for the driver; `definition`: what the table was to the task."""
+    """The files of one task and its number of rows, for the driver; `definition`: what the table was to the task;
+    `is_repeated`: as the function."""
 
     adds: list[AddFile]
     rows: int
     definition: str
+    is_repeated: bool = False
 
 
 class LakeviewWriter(DataSourceArrowWriter):
@@ -90,7 +92,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             clock=self.options.clock,
             storage=self._storage(),
         )
-        return FilesWritten(adds, rows.count, self.definition)
+        return FilesWritten(adds, rows.count, self.definition, is_repeated())
 
     def commit(
         self, messages: Sequence[WriterCommitMessage | None], parameters: Mapping[str, Any] | None = None
@@ -134,6 +136,7 @@ class LakeviewWriter(DataSourceArrowWriter):
                 if transaction.schema != self.context.schema:  # new columns of a mapped table: their names in the files
                     transaction.definition.change_schema(self.context.schema)
             self.replacement.apply(transaction, adds)
+        self._remove_first_runs(file_messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks that ended well, and of those that Spark ended before they could report them;
@@ -145,13 +148,22 @@ class LakeviewWriter(DataSourceArrowWriter):
         """
         if any(message is None for message in messages):
             self._discard(messages)
-            flat = not self.context.partition_columns and not self.context.random_prefix
-            remove_files(self._storage(), f"part-{self.context.write_id}", one_folder=flat)
+            self._remove_others([])
 
     def _discard(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         storage = self._storage()
         for message in _file_messages(messages):
             discard(message.adds, storage)
+
+    def _remove_first_runs(self, messages: Sequence[FilesWritten]) -> None:
+        """Remove what tasks that Spark ran again wrote before."""
+        if any(message.is_repeated for message in messages):
+            self._remove_others([add for message in messages for add in message.adds])
+
+    def _remove_others(self, adds: Sequence[AddFile]) -> None:
+        """Remove the files of this write but for these."""
+        prefix = f"part-{self.context.write_id}"
+        remove_files(self._storage(), prefix, one_folder=self.context.one_folder, besides=paths_of(adds))
 
     def _storage(self) -> Storage:
         return self.options.access.open(self.context.root)

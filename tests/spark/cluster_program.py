@@ -55,21 +55,42 @@ def executors(spark: SparkSession) -> list[list[str]]:
     return sorted(list(row) for row in rows)
 
 
-def with_a_killed_executor(spark: SparkSession, folder: Path) -> list[int]:
-    """What a table holds after a write during which one executor was killed, once its task had begun to write."""
-    address, mark = str(folder / "killed"), folder / "killed-once"
+def with_killed_executors(spark: SparkSession, folder: Path) -> dict[str, list[int]]:
+    """What a write, a read and a stream gave, of each of which one executor was killed once its task had begun: sums,
+    the version, and how many data files the table does not name."""
+    address, copy = str(folder / "killed"), str(folder / "copied")
 
-    def kill_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield batch
-            with suppress(FileExistsError):
-                os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-                daemon = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")  # the executor's child
-                os.kill(int(daemon.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+    def killing(rows: DataFrame, job: str) -> DataFrame:
+        """The rows, and an executor that ends amid them."""
+        mark = folder / f"killed-{job}"
+
+        def kill_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                yield batch
+                with suppress(FileExistsError):
+                    os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+                    daemon = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")  # the executor's child
+                    os.kill(int(daemon.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+
+        return rows.mapInArrow(kill_once, rows.schema)
 
     rows = spark.range(0, 100, 1, 2).selectExpr("id", "CAST(id % 3 AS INT) AS part")
-    rows.mapInArrow(kill_once, rows.schema).write.format("lakeview").mode("append").save(address)
-    return [*_sums(table(spark, address)), lv.open_table(address).latest_version, int(mark.exists())]
+    killing(rows, "write").write.format("lakeview").mode("append").save(address)
+    stream = killing(spark.readStream.format("lakeview").load(address), "stream").writeStream.format("lakeview")
+    stream = stream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    stream.start(copy).awaitTermination()
+    return {
+        "write": [*_sums(table(spark, address)), *_files(address)],
+        "read": _sums(killing(table(spark, address), "read")),
+        "stream": [*_sums(table(spark, copy)), *_files(copy)],
+        "marks": [len(list(folder.glob("killed-*")))],
+    }
+
+
+def _files(address: str) -> list[int]:
+    """The version of a table, and how many data files there are beside its own."""
+    opened = lv.open_table(address)
+    return [opened.latest_version, len(list(Path(address).rglob("*.parquet*"))) - opened.files().height]
 
 
 def by_connect(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -103,7 +124,7 @@ def main(folder: str, remote: str | None = None) -> None:
     spark = session("cluster", remote=remote)
     report: dict[str, Any] = {"results": results(spark, Path(folder)), "executors": executors(spark)}
     if remote is None:
-        report["killed"] = with_a_killed_executor(spark, Path(folder))
+        report["killed"] = with_killed_executors(spark, Path(folder))
         report["connect"] = by_connect(spark, Path(folder) / "connect")
     sys.stdout.write(json.dumps(report) + "\n")
     spark.stop()

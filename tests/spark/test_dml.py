@@ -20,11 +20,17 @@ from lakeview import delta
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.data_types import Field, PrimitiveType
-from lakeview.model.errors import ConstraintViolationError, DataFileMissingError, InvalidRequestError, LakeviewError
+from lakeview.model.errors import (
+    ConstraintViolationError,
+    DataFileMissingError,
+    InvalidRequestError,
+    LakeviewError,
+    StoreUnavailableError,
+)
 from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
 from lakeview.spark import DeltaTable
-from lakeview.spark.dml import merge
+from lakeview.spark.dml import changes, merge
 from lakeview.spark.dml.columns import sql_text
 from lakeview.spark.dml.jobs import collect
 from lakeview.spark.dml.merge_builder import DeltaMergeBuilder
@@ -489,6 +495,33 @@ def test_what_fails_leaves_the_table_and_no_files(spark: SparkSession, source: D
     missing_file.rename(tmp_path / "elsewhere")
     with pytest.raises(DataFileMissingError, match="is in the log"):
         ours.update(None, {"n": "n + 1"})
+
+
+@pytest.mark.parametrize("kind", [{}, {"partition_by": ["part"], "properties": {"delta.enableChangeDataFeed": "true"}}])
+def test_files_of_tasks_whose_outcome_does_not_come_are_removed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: dict[str, Any]
+) -> None:
+    """In place of Spark: an executor ends and its tasks run again, or the whole job fails."""
+
+    def run_twice(_: SparkSession, parts: Iterable[Any], do: Callable[[Any], object]) -> list[object]:
+        return [do(part) for _ in range(2) for part in parts][1:]
+
+    def fail(_: SparkSession, parts: Iterable[Any], do: Callable[[Any], object]) -> list[object]:
+        raise StoreUnavailableError(f"Spark lost a process after {[do(part) for part in parts]}")
+
+    address = tmp_path / "table"
+    table = make_table(address, **kind)
+    before = set(address.rglob("*.parquet"))
+    monkeypatch.setattr("lakeview.spark.dml.changes.parts", lambda files: [files])
+    monkeypatch.setattr("lakeview.spark.dml.changes.run_parts", fail)
+    with pytest.raises(StoreUnavailableError):
+        changes.delete(spark, table, "n IN (2, 5, 7)")
+    assert set(address.rglob("*.parquet")) == before
+    monkeypatch.setattr("lakeview.spark.dml.changes.run_parts", run_twice)
+    assert changes.delete(spark, table, "n IN (2, 5, 7)") == 4
+    new = {str(path.relative_to(address)) for path in set(address.rglob("*.parquet")) - before}
+    named = set(table.files()["path"]) | set(table.commit(4).filter(kind="cdc")["path"])
+    assert new == {path for path in named if address / path not in before}
 
 
 def upsert(table: DeltaTable, source: DataFrame, on: str = "t.id = s.id") -> object:

@@ -494,6 +494,20 @@ def test_an_aborted_write_removes_the_files_of_all_its_tasks(
     assert remaining < files
 
 
+def test_a_write_leaves_no_files_of_a_task_that_was_run_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer called without Spark: what a task wrote before its executor was killed."""
+    address = tmp_path / "numbers"
+    frame = numbers(spark, 0, 5, tasks=1)
+    writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)
+    rows = frame.toArrow().to_batches()
+    writer.write(iter(rows))
+    monkeypatch.setattr("lakeview.spark.writer.is_repeated", lambda: True)
+    writer.commit([writer.write(iter(rows))])
+    assert [path.name for path in data_files(address)] == lv.open_table(str(address)).files()["path"].to_list()
+
+
 def test_rows_that_were_checked_against_other_rules_are_not_committed(spark: SparkSession, tmp_path: Path) -> None:
     """The writer's own life, without Spark between: a rule comes, or a table, while the rows are written."""
     address = tmp_path / "numbers"

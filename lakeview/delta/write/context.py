@@ -52,6 +52,11 @@ class WriteContext:
         """So many random letters and digits as begin a file's path; empty where partition values do."""
         return uuid.uuid4().hex[: self.random_prefix]
 
+    @property
+    def one_folder(self) -> bool:
+        """True if data files lie in the table's own folder, and not in others inside it."""
+        return not self.partition_columns and not self.random_prefix
+
 
 def write_context(
     root: str,

@@ -27,7 +27,7 @@ from lakeview.delta.write.row_operations import change_files
 from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.model.clock import system_clock
 from lakeview.predicates import predicate
-from lakeview.spark.dml.jobs import run_parts, take_paths
+from lakeview.spark.dml.jobs import run_parts, take_paths, task_work
 from lakeview.spark.writer import ENGINE
 
 _PART_BYTES = 128 << 20
@@ -46,12 +46,10 @@ def delete(spark: SparkSession, table: DeltaTable, where: str | None, user: str 
             else:
                 txn.check_may_remove()
                 txn.reads(condition)
-                outcomes = run_parts(
-                    spark,
-                    parts(by_partition(txn.live_files(condition))),
-                    partial(_change, txn.row_work(), condition, None),
-                )
-                txn.take(take_paths(txn, outcomes), {}, only_deletes=True)
+                files = parts(by_partition(txn.live_files(condition)))
+                with task_work(txn) as work:
+                    outcomes = take_paths(txn, run_parts(spark, files, partial(_change, work, condition, None)))
+                txn.take(outcomes, {}, only_deletes=True)
         return txn.version
 
     return until_made(attempt)
@@ -69,12 +67,10 @@ def update(
             txn.check_may_remove()
             condition = pl.lit(value=True) if where is None else predicate(where, txn.schema)
             txn.reads(condition)
-            outcomes = run_parts(
-                spark,
-                parts(by_partition(txn.live_files(condition))),
-                partial(_change, txn.row_work(), condition, assignments),
-            )
-            txn.take(take_paths(txn, outcomes), {})
+            files = parts(by_partition(txn.live_files(condition)))
+            with task_work(txn) as work:
+                outcomes = take_paths(txn, run_parts(spark, files, partial(_change, work, condition, assignments)))
+            txn.take(outcomes, {})
         return txn.version
 
     return until_made(attempt)
@@ -96,10 +92,10 @@ def optimize(
             condition = txn.on_partitions(where)
             columns = order_columns(txn.definition.schema, txn.definition.partition_columns, z_order_by)
             size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
-            work = txn.row_work()
-            work = replace(work, context=replace(work.context, target_bytes=size))
             groups = groups_of(txn.live_files(condition), size, columns)
-            outcomes = take_paths(txn, run_parts(spark, groups, partial(_rewrite, work, tuple(columns))))
+            with task_work(txn) as work:
+                sized = replace(work, context=replace(work.context, target_bytes=size))
+                outcomes = take_paths(txn, run_parts(spark, groups, partial(_rewrite, sized, tuple(columns))))
             txn.take(outcomes, optimize_metrics([m for o in outcomes for m in o.moves]), only_deletes=True)
         return txn.version
 

@@ -1,16 +1,20 @@
 """Parts of an operation to Spark tasks, and what the tasks did back to the driver: actions of files, never rows."""
 
 import pickle
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeview.delta.write.row_work import RowOutcome
+from lakeview.delta.write.row_work import RowOutcome, RowWork
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import LakeviewError
+from lakeview.spark.aborted_writes import remove_files
 from lakeview.spark.failures import lakeview_errors
 
 T = TypeVar("T")
@@ -63,6 +67,26 @@ def collect(outcomes: DataFrame) -> list[Any]:
     with lakeview_errors():
         rows = outcomes.select("outcome").collect()
     return [pickle.loads(row[0]) for row in rows]
+
+
+@contextmanager
+def task_work(transaction: Transaction) -> Iterator[RowWork]:
+    """How tasks change rows for a transaction. When the context ends, data files go that they wrote and that the
+    transaction is not told of by `take_paths`: of tasks that Spark ended, and of all tasks where a job fails.
+
+    Of a remote store files are listed where a job fails only; files of deletion vectors stay for a vacuum.
+    """
+    work, write_id = transaction.row_work(), uuid.uuid4().hex
+    storage = work.storage()
+    is_listed = True
+    try:
+        yield replace(work, context=replace(work.context, write_id=write_id))
+        is_listed = not storage.remote
+    finally:
+        if is_listed:
+            flat = work.context.one_folder and not work.feed
+            prefix = f"part-{write_id}" if flat else write_id
+            remove_files(storage, prefix, one_folder=flat, besides=transaction.files.paths)
 
 
 def take_paths(transaction: Transaction, outcomes: Iterable[RowOutcome | LakeviewError]) -> list[RowOutcome]:

@@ -33,6 +33,7 @@ from lakeview.spark.dml.jobs import (
     parts_frame,
     run_parts,
     take_paths,
+    task_work,
 )
 from lakeview.spark.dml.merge_source import BROADCAST_BYTES, OWN, SourceRows, assigned_columns, key_fields
 from lakeview.spark.dml.merge_tasks import FILE, GROUP, MergeOutcome, insert_rows, key_rows, merge_alone, merge_rows
@@ -109,11 +110,17 @@ class _Merging:
                 place="on",
                 kind="no-merge-key",
             )
-        work = txn.row_work()
-        self._work: RowWork = replace(work, context=replace(work.context, fill_missing=fill_missing))
+        self._fill_missing = fill_missing
         self._source = source
 
     def run(self) -> None:
+        with task_work(self._txn) as work:
+            self._work: RowWork = replace(work, context=replace(work.context, fill_missing=self._fill_missing))
+            self._apply()
+
+    # -- inside
+
+    def _apply(self) -> None:
         txn = self._txn
         condition = None if self._plan.of("not matched by source") else self._condition()
         txn.reads(pl.lit(value=True) if condition is None else condition)
