@@ -95,6 +95,23 @@ def test_row_tracking_begins_anew_once_it_was_dropped(tmp_path: Path) -> None:
     check_rows(table, 1, 3, 4, 5)
 
 
+@pytest.mark.parametrize("enabled", [True, False], ids=["enabled", "supported"])
+def test_ids_that_a_restore_brings_back_are_not_given_twice(tmp_path: Path, enabled: bool) -> None:
+    enable = {"delta.enableRowTracking": "true"}
+    table = lv.create_table(str(tmp_path / "t"), {"id": "long"}, properties=enable if enabled else {})
+    if not enabled:
+        table.upgrade_protocol(["rowTracking"])
+    version = table.append(numbers(1, 2, 3))
+    table.drop_feature("rowTracking")
+    table.append(numbers(8))
+    table.restore(version)
+    table.set_properties(enable)
+    table.append(numbers(4, 5))
+    ids = table.scan(row_tracking=True).collect()["_row_id"].to_list()
+    assert len(set(ids)) == len(ids) == 5
+    check_rows(table, 1, 2, 3, 4, 5)
+
+
 def v2_checkpoint(table: DeltaTable) -> None:
     table.set_properties({"delta.checkpointPolicy": "v2"})
     table.checkpoint()

@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.delta.audit.records import CommitRecord, whole
 from lakeview.delta.audit.run import Run
 from lakeview.delta.features import LEGACY_WRITER_FEATURES
-from lakeview.delta.log.actions import Protocol, table_protocol
+from lakeview.delta.log.actions import DomainMetadata, Protocol, table_protocol
 from lakeview.delta.log.times import in_commit_start
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 
@@ -52,13 +52,17 @@ def row_ids_unique(run: Run) -> Iterator[Case]:
     if ids.is_empty():
         return
     every = ids if run.base is None else pl.concat([run.base.filter(pl.col("base_row_id").is_not_null()), ids])
+    # those of files that a restore brings back from before are known
+    every = every.with_columns(_times_of_ids(run).alias("begun"))
+    every = every.filter((pl.col("default_row_commit_version") >= pl.col("begun")).fill_null(value=True))
     # a file keeps its ids through new deletion vectors and restores
-    fresh = every.unique("key", keep="first", maintain_order=True).with_columns(
+    fresh = every.unique(["key", "begun"], keep="first", maintain_order=True).with_columns(
         pl.when(pl.col("records") > 0).then(pl.col("base_row_id") + pl.col("records")).alias("end")
     )
-    by_id = fresh.filter(pl.col("end").is_not_null()).sort("base_row_id", "version")
+    by_id = fresh.filter(pl.col("end").is_not_null()).sort("begun", "base_row_id", "version")
     overlaps = by_id.with_columns(
-        pl.col("end").cum_max().shift(1).alias("until"), pl.col("version").cum_max().shift(1).alias("other")
+        pl.col("end").cum_max().shift(1).over("begun").alias("until"),
+        pl.col("version").cum_max().shift(1).over("begun").alias("other"),
     ).filter(pl.col("base_row_id") < pl.col("until"))
     wrong: dict[int, Case] = {}
     for version, other, start, until, key in overlaps.select("version", "other", "base_row_id", "until", "key").rows():
@@ -86,21 +90,31 @@ def row_ids_unique(run: Run) -> Iterator[Case]:
             yield proven(version)
 
 
+def _times_of_ids(run: Run) -> pl.Expr:
+    """The version at which ids began that a version gives: they begin at 0 again once the feature was dropped."""
+    begun: pl.Expr = pl.lit(-1, pl.Int64)
+    for record in run.records:
+        if any(domain.domain == _ROW_TRACKING and domain.removed for domain in record.domains):
+            begun = pl.when(pl.col("version") >= record.version).then(record.version).otherwise(begun)
+    return begun
+
+
 def _marks(run: Run) -> dict[int, int]:
     """The high-water mark of row ids by the version that records it."""
     by_version: dict[int, int] = {}
     steps = [(run.first - 1, run.domains), *((record.version, record.domains) for record in run.records)]
     for version, domains in steps:
-        marks = [_mark(each.domain, each.configuration) for each in domains if not each.removed]
+        marks = [_mark(each) for each in domains if each.domain == _ROW_TRACKING]
         by_version.update((version, mark) for mark in marks if mark is not None)
     return by_version
 
 
-def _mark(domain: str, configuration: str) -> int | None:
-    if domain != _ROW_TRACKING:
-        return None
+def _mark(domain: DomainMetadata) -> int | None:
+    """What a domain of row tracking records; once it is removed, ids begin at 0 again."""
+    if domain.removed:
+        return -1
     try:
-        value = json.loads(configuration)
+        value = json.loads(domain.configuration)
     except (ValueError, RecursionError):
         return None
     return whole(value.get(_HIGH_WATER_MARK)) if isinstance(value, dict) else None

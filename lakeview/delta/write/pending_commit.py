@@ -33,7 +33,7 @@ from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.moved_rows import Rearrangement, follow_deletes
 from lakeview.delta.write.reconcile import join_vectors
 from lakeview.delta.write.row_changes import RowChanges
-from lakeview.delta.write.row_ids import high_water_mark, later_mark, tracks_rows, with_row_ids
+from lakeview.delta.write.row_ids import high_water_mark, later_mark, mark_domain, tracks_rows, with_row_ids
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.arguments import function_of, mapping_of, optional_text, text_of
@@ -97,6 +97,7 @@ class PendingCommit:
         self._reads_metadata = False
         self._brings_back = False
         self._drops_domains = False
+        self._earlier_mark = -1
         self._row_by_row = True
         self._only_deletes = True
         self._done_before = False
@@ -147,6 +148,11 @@ class PendingCommit:
     def live_files(self, where: pl.Expr | None) -> list[LiveFile]:
         """The live files that may hold rows for which a condition is true, all without one."""
         return live_files(self._base, self.definition, self._storage, where, self._clustering)
+
+    def raise_row_id_mark(self, mark: int) -> None:
+        """Give row ids above those up to a mark of an earlier version, which come back with their files."""
+        if mark > self._row_id_mark:
+            self._row_id_mark = self._earlier_mark = mark
 
     def finish(self, work: RowChanges, metrics: Mapping[str, int]) -> None:
         """Take what an operation did into the commit, and its counts into operationMetrics."""
@@ -245,6 +251,8 @@ class PendingCommit:
         adds, domain = self.files.adds, None
         if adds and tracks_rows(self.definition):
             adds, domain = with_row_ids(adds, version, self._row_id_mark)
+        if domain is None and -1 < self._earlier_mark == self._row_id_mark:
+            domain = mark_domain(self._earlier_mark)
         in_commit = next_in_commit_time(self._table.log, self.definition, version, self.clock())
         if self.entry.operation == "WRITE":
             self.entry.parameters.setdefault("partitionBy", json_text(self.definition.partition_columns))

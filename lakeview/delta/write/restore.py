@@ -20,7 +20,7 @@ from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
 from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.pending_commit import PendingCommit
-from lakeview.delta.write.row_ids import DOMAIN
+from lakeview.delta.write.row_ids import DOMAIN, high_water_mark
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, CorruptTableError, DataFileMissingError, InvalidRequestError
 from lakeview.model.schema import Schema
@@ -44,12 +44,12 @@ def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
     moment = milliseconds(txn.clock())
     for row in away.iter_rows(named=True):
         txn.files.remove(row, moment, data_change=True)
-    txn.files.adds += [add_of(row, data_change=True) for row in back.iter_rows(named=True)]
     definition = _merge_metadata(base.metadata, then.metadata)
     if definition != base.metadata:
         txn.definition.change_metadata(
             **{name: getattr(definition, name) for name in ("schema_string", "partition_columns", "configuration")}
         )
+    _add(txn, back, now, then)
     txn.domains += _domains(base, then)
     return {
         "tableSizeAfterRestore": int(before["size"].sum()),
@@ -59,6 +59,22 @@ def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
         "removedFilesSize": int(away["size"].sum()),
         "restoredFilesSize": int(back["size"].sum()),
     }
+
+
+def _add(txn: PendingCommit, back: pl.DataFrame, now: pl.DataFrame, then: Replay) -> None:
+    """Add the files that come back, and those that stay and have lost their row ids."""
+    if not txn.definition.supports("rowTracking"):
+        # without the feature ids mean nothing, and once it is there again they would be given twice
+        without_ids = {"base_row_id": None, "default_row_commit_version": None}
+        txn.files.adds += [add_of({**row, **without_ids}, data_change=True) for row in back.iter_rows(named=True)]
+        return
+    txn.files.adds += [add_of(row, data_change=True) for row in back.iter_rows(named=True)]
+    txn.raise_row_id_mark(high_water_mark(then))
+    idless = now.filter(pl.col("base_row_id").is_null()).select(_IDENTITY)
+    files = then.adds(LIVE_COLUMNS).filter(pl.col("base_row_id").is_not_null())
+    files = files.join(idless, on=_IDENTITY, how="semi", nulls_equal=True)
+    for row in with_documents(files, then).iter_rows(named=True):
+        txn.files.add_again(row, row["stats"])
 
 
 def check_target(version: int | None, at: datetime | None) -> None:

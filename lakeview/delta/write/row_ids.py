@@ -55,7 +55,12 @@ def with_row_ids(adds: Sequence[AddFile], version: int, mark: int) -> tuple[list
             place=DOMAIN,
             kind="no-row-ids",
         )
-    return files, DomainMetadata(DOMAIN, msgspec.json.encode({"rowIdHighWaterMark": first - 1}).decode())
+    return files, mark_domain(first - 1)
+
+
+def mark_domain(mark: int) -> DomainMetadata:
+    """What records a high-water mark."""
+    return DomainMetadata(DOMAIN, msgspec.json.encode({"rowIdHighWaterMark": mark}).decode())
 
 
 def high_water_mark(state: Replay) -> int:
