@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.live_files import matches_of
+from lakeview.delta.write.group_reader import matches_of
 from lakeview.delta.write.rewrites import Numbers, Rewrite, apply_changes, with_changed_rows
 from lakeview.delta.write.row_work import RowOutcome
 from lakeview.delta.write.target import Progress
@@ -532,11 +532,11 @@ def test_a_condition_is_evaluated_once_for_small_files(
         calls.append(frame.height)
         return matching_rows(frame, where)
 
-    monkeypatch.setattr("lakeview.delta.write.live_files.matching_rows", counted)
+    monkeypatch.setattr("lakeview.delta.write.group_reader.matching_rows", counted)
     monkeypatch.setattr("lakeview.delta.write.live_files._TOGETHER_BYTES", limit)
     files = table.transaction().live_files(None)
     firsts = [json.loads(file.row["stats"])["minValues"]["id"] for file in files]
-    positions = map(list, matches_of(files, table.storage, pl.col("id") % 40 > 3))
+    positions = [list(p) for _, p in matches_of(files, table.storage, pl.col("id") % 40 > 3)]
     assert dict(zip(firsts, positions, strict=True)) == {0: [*range(4, 40)], 40: [4, *range(6, 40)], 80: []}
     assert (len(calls), sum(calls)) == (evaluations, 81)
 
@@ -577,8 +577,37 @@ def test_a_condition_is_evaluated_for_a_bounded_number_of_rows_at_once(
         heights.append(frame.height)
         return matching_rows(frame, where)
 
-    monkeypatch.setattr("lakeview.delta.write.live_files.matching_rows", count)
+    monkeypatch.setattr("lakeview.delta.write.group_reader.matching_rows", count)
     monkeypatch.setattr("lakeview.delta.write.live_files._TOGETHER_ROWS", 4)
     table.delete("id % 2 = 1")
     assert sorted(heights) == [2, 4, 4]
     assert all_rows(table)["id"].to_list() == [0] * 5
+
+
+@pytest.mark.parametrize("partition_by", [(), ("city",)], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("operation", ["delete", "update", "merge"])
+def test_small_files_that_change_are_opened_once_where_most_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, partition_by: tuple[str, ...]
+) -> None:
+    table = lv.create_table(str(tmp_path), SCHEMA, partition_by=partition_by)
+    assert isinstance(table, DeltaTable)
+    for start in range(0, 240, 20):
+        table.append(rows(start, 20))
+    files = table.snapshot().num_files or 0
+    monkeypatch.setattr("lakeview.delta.write.live_files._TOGETHER_ROWS", 40)
+    before = table.storage.requests["open"]
+    hit = pl.col("id") % 4 == 1
+    if operation == "delete":
+        table.delete("id % 4 = 1")
+        expected = rows(0, 240).filter(~hit)
+    elif operation == "update":
+        table.update({"day": pl.lit(date(2030, 1, 1))}, "id % 4 = 1")
+        expected = rows(0, 240).with_columns(day=pl.when(hit).then(date(2030, 1, 1)).otherwise("day"))
+    else:
+        source = rows(0, 240).filter(hit).with_columns(day=date(2030, 1, 1))
+        table.merge(source, ["id"]).when_matched_update().execute()
+        expected = rows(0, 240).with_columns(day=pl.when(hit).then(date(2030, 1, 1)).otherwise("day"))
+    opened = table.storage.requests["open"] - before
+    first_groups = 12 if partition_by else 4  # two of them are begun before it is known how many files change
+    assert files <= opened <= files + first_groups + 1, "and what was committed since the table was opened"
+    assert_frame_equal(all_rows(table), expected)

@@ -13,7 +13,6 @@ import pyroaring
 from lakeview.delta.write.live_files import LiveFile, portions_of, together
 from lakeview.delta.write.rewrites import NO_NUMBERS, Change, Numbers, Rewrite
 from lakeview.model.schema import Schema
-from lakeview.rows.arrays import numpy_to_arrow
 from lakeview.storage import Storage
 
 
@@ -25,6 +24,16 @@ class Copy(NamedTuple):
     positions: pyroaring.BitMap64
     change: Change | None = None
     numbers: Numbers = NO_NUMBERS
+
+
+def rewrites_of(copy: Copy) -> Iterator[Rewrite]:
+    """The rows of a file that are in memory."""
+    start = 0
+    for rows, positions in copy.file.in_memory or ():
+        mask = _are_among(positions, copy.positions)
+        end = start + int(np.count_nonzero(mask))
+        yield Rewrite(rows, mask, copy.change, copy.numbers[start:end])
+        start = end
 
 
 def rewrites(copies: Sequence[Copy], storage: Storage, schema: Schema) -> Iterator[Rewrite]:
@@ -48,10 +57,7 @@ def _of_files(copies: Sequence[Copy], storage: Storage, schema: Schema) -> Itera
             mask[part] = here = _are_among(portion.positions[part], copy.positions)
             counts[number] += int(np.count_nonzero(here))
             numbers.append(copy.numbers[start : counts[number]])
-        if change is None:
-            yield Rewrite(portion.rows.filter(numpy_to_arrow(~mask)) if mask.any() else portion.rows)
-        else:
-            yield Rewrite(portion.rows, mask, change, np.concatenate([NO_NUMBERS, *numbers]))
+        yield Rewrite(portion.rows, mask, change, np.concatenate([NO_NUMBERS, *numbers]))
 
 
 def _are_among(positions: npt.NDArray[np.int64], selected: pyroaring.BitMap64) -> npt.NDArray[np.bool_]:

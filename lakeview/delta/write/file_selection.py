@@ -36,7 +36,7 @@ def live_files(
     clustering: Sequence[str] = (),
 ) -> list[LiveFile]:
     """The live files of a version that may hold rows for which a condition is true, all without one; in the order that
-    `in_order` gives them for a table clustered by these columns."""
+    `in_order` gives them for a table clustered by these columns, one partition after the other."""
     schema, tracked = definition.schema, None
     if definition.enables("rowTracking", "delta.enableRowTracking"):
         tracked = Schema((*schema.fields, *tracked_fields(schema, definition.properties)))
@@ -46,7 +46,12 @@ def live_files(
     roots = storage.config.roots
     leaves = physical_leaves(schema, None, definition.partition_columns) if clustering else ()
     paths = [physical for path, physical, _ in leaves if leaf_name(path) in clustering]
-    return in_order([LiveFile(row, replace(t, roots=roots)) for row, t in zip(rows, tasks, strict=True)], paths)
+    files = in_order([LiveFile(row, replace(t, roots=roots)) for row, t in zip(rows, tasks, strict=True)], paths)
+    return sorted(files, key=_partition) if definition.partition_columns else files
+
+
+def _partition(file: LiveFile) -> list[tuple[str, bool, str]]:
+    return [(name, value is not None, value or "") for name, value in file.partition]
 
 
 Path = tuple[str, ...]

@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +19,7 @@ from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.log.record_counts import records_of
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.schema import Schema
-from lakeview.rows.matching import frame_of, matching_rows
+from lakeview.rows.matching import frame_of
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import Fallback, FileTask
 from lakeview.rows.together import Portion, read_together
@@ -50,12 +51,21 @@ class Positions:
         return self.bits
 
 
+class FileRows(NamedTuple):
+    """Rows of a file in memory, and their positions in it, ascending."""
+
+    rows: pa.RecordBatch
+    positions: npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """One live data file. `row`: FILE_ACTIONS with LIVE_COLUMNS; `task`: how its rows are read."""
+    """One live data file. `row`: FILE_ACTIONS with LIVE_COLUMNS; `task`: how its rows are read; `in_memory`: all live
+    rows as they are written again, of a small file that was read with others."""
 
     row: dict[str, Any]
     task: FileTask
+    in_memory: Sequence[FileRows] | None = field(default=None, hash=False)
 
     @property
     def key(self) -> str:
@@ -123,16 +133,6 @@ class LiveFile:
         yield from read_task(replace(self.task, schema=columns, fallbacks=fallbacks, selected_rows=positions), storage)
 
 
-def matches_of(files: Sequence[LiveFile], storage: Storage, where: pl.Expr) -> Iterator[pyroaring.BitMap64]:
-    """Of each file the positions of its live rows for which a condition is true; null is not true. Of small files it is
-    evaluated once for many: to begin takes longer than to evaluate it for some thousand rows.
-
-    InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
-    """
-    for group in ahead(lambda group: _matches(group, storage, where), list(together(files))):
-        yield from group
-
-
 def together(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
     """The files in their order, small ones in groups that are read at once."""
     group: list[LiveFile] = []
@@ -148,17 +148,6 @@ def together(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
         rows += more
     if group:
         yield group
-
-
-def _matches(files: Sequence[LiveFile], storage: Storage, where: pl.Expr) -> list[pyroaring.BitMap64]:
-    names = [n for n in dict.fromkeys(where.meta.root_names()) if n in files[0].task.schema]
-    matches = [pyroaring.BitMap64() for _ in files]
-    for portion in portions_of(files, storage, files[0].task.schema.select(names)):
-        rows = np.flatnonzero(matching_rows(frame_of(portion.rows), where).to_numpy())
-        positions = portion.positions[rows].astype(np.uint64)
-        for number, part in portion.by_file(rows):
-            matches[number] |= pyroaring.BitMap64(positions[part])
-    return matches
 
 
 def portions_of(files: Sequence[LiveFile], storage: Storage, schema: Schema) -> Iterator[Portion]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 
@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyroaring
 
 from lakeview.delta.write.assignments import with_other_fields, with_values
-from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, portions_of, positions_of, together
+from lakeview.delta.write.group_reader import FileGroup, GroupReader, RowsNeeded
+from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, positions_of, together
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
 from lakeview.delta.write.merge_clauses import ClauseRule, both_sides, clause_rule, text_names
 from lakeview.delta.write.merge_pairs import Pairs
 from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, key_range, with_names
-from lakeview.delta.write.rewrites import Change, Numbers
+from lakeview.delta.write.rewrites import Change, Numbers, Rewrite
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules
 from lakeview.delta.write.stored_columns import readable_rows
@@ -107,6 +108,17 @@ class MergeRows:
         the files again, taken one by one as they are changed."""
         self._work.write(self._change_rows(files, files if each is None else each, storage))
 
+    @property
+    def _changes_all(self) -> bool:
+        """Whether one clause applies to all rows that match, and none to others."""
+        return not self._unmatched and bool(self._matched) and self._matched[0].where is None
+
+    @property
+    def _rows_needed(self) -> RowsNeeded | None:
+        if self._work.vectors or not self._changes_all:
+            return None
+        return RowsNeeded(self._work.schema, all_may_go=self._matched[0].clause.does == "delete")
+
     def insert(self, append: Callable[[pa.Table], None]) -> None:
         """Apply the clauses for source rows that matched nothing, once all files have been seen."""
         if not self._inserts:
@@ -122,28 +134,29 @@ class MergeRows:
                 append(pl.DataFrame({path[0]: v for path, v in rule.values_of(part).items()}).to_arrow())
                 self.counts["numTargetRowsInserted"] += part.height
 
-    def _change_rows(
-        self, files: list[LiveFile], each: Iterable[LiveFile], storage: Storage
-    ) -> Iterator[pa.RecordBatch]:
-        groups = ahead(lambda group: self._pairs(group, storage), list(together(files)))
-        for file, pairs in zip(each, chain.from_iterable(groups), strict=True):
+    def _change_rows(self, files: list[LiveFile], each: Iterable[LiveFile], storage: Storage) -> Iterator[Rewrite]:
+        reader = self._reader(storage)
+        groups = ahead(lambda group: self._pairs(reader.group(group), len(group)), list(together(files)))
+        for _, (file, pairs) in zip(each, chain.from_iterable(groups), strict=True):
             self._met |= pairs.matched_source_rows
-            if not self._unmatched and self._matched and self._matched[0].where is None:
+            if self._changes_all:
                 yield from self._apply_to_all(self._matched[0], file, pairs)
                 continue
             removals = pyroaring.BitMap64()
-            yield from self._clauses(file, storage, pairs, pairs.positions, self._matched, removals)
+            yield from map(Rewrite, self._clauses(file, storage, pairs, pairs.positions, self._matched, removals))
             if self._unmatched:
                 rest = pairs.every - pairs.positions
-                yield from self._clauses(file, storage, None, rest, self._unmatched, removals)
-            self._work.remove(file, removals, None)
+                yield from map(Rewrite, self._clauses(file, storage, None, rest, self._unmatched, removals))
+            yield from self._work.remove(file, removals, None)
 
-    def _pairs(self, files: Sequence[LiveFile], storage: Storage) -> list[Pairs]:
-        """What the source matches of each file."""
+    def _reader(self, storage: Storage) -> GroupReader:
         columns = self._schema.names if self._condition.rest is not None else [c for c, _ in self._condition.keys]
-        schema = files[0].task.schema.select(list(dict.fromkeys(columns)))
-        pairs = [Pairs() for _ in files]
-        for portion in portions_of(files, storage, schema):
+        return GroupReader(storage, self._schema.select(list(dict.fromkeys(columns))), self._rows_needed)
+
+    def _pairs(self, group: FileGroup, files: int) -> list[tuple[LiveFile, Pairs]]:
+        """The files of a group, and what the source matches of each."""
+        pairs = [Pairs() for _ in range(files)]
+        for portion in group.portions():
             frame = frame_of(portion.rows).with_columns(pl.Series(POSITION, np.arange(portion.rows.num_rows)))
             joined = pl.concat([_NO_PAIRS, *self._join(frame)]).sort(POSITION, maintain_order=True)
             places, sources = joined[POSITION].to_numpy(), joined[SOURCE_ROW].to_numpy()
@@ -154,7 +167,7 @@ class MergeRows:
                     pairs[number].every |= pyroaring.BitMap64(portion.positions[part].astype(np.uint64))
         for ambiguous in (p for p in pairs if p.is_ambiguous):
             self._refuse(ambiguous)
-        return pairs
+        return list(zip(group.with_rows([len(p.positions) for p in pairs]), pairs, strict=True))
 
     def _join(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Pairs of rows for which the condition holds, of one batch of the table."""
@@ -196,12 +209,12 @@ class MergeRows:
 
     # -- clauses
 
-    def _apply_to_all(self, rule: ClauseRule, file: LiveFile, pairs: Pairs) -> Iterator[pa.RecordBatch]:
+    def _apply_to_all(self, rule: ClauseRule, file: LiveFile, pairs: Pairs) -> Iterator[Rewrite]:
         """Apply a clause without a condition to all rows of a file that the source matches. It is known before they are
         read that they change: where the file is written again, it is read once for them and for the others."""
         self._count(rule, len(pairs.positions))
         if rule.clause.does == "delete":
-            self._work.remove(file, pairs.positions)
+            yield from self._work.remove(file, pairs.positions)
             return
         yield from self._work.replace(file, pairs.positions, self._update_of_all, pairs.sources)
 

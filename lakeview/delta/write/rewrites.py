@@ -25,13 +25,14 @@ Change: TypeAlias = Callable[[pa.RecordBatch, Numbers], pa.RecordBatch]
 
 
 class Rewrite(NamedTuple):
-    """Rows of a file that is written again. `mask`: those that `change` applies to, none without it; `numbers`: of
-    those that it applies to."""
+    """Rows of a file that is written again. `mask`: those that `change` applies to, or that go without one; none
+    without it. `numbers`: of those that it applies to; `pack`: parts of one share new files, apart from others."""
 
     rows: pa.RecordBatch
     mask: npt.NDArray[np.bool_] | None = None
     change: Change | None = None
     numbers: Numbers = NO_NUMBERS
+    pack: int = 0
 
 
 def apply_changes(parts: Iterable[Rewrite]) -> Iterator[pa.RecordBatch]:
@@ -39,7 +40,7 @@ def apply_changes(parts: Iterable[Rewrite]) -> Iterator[pa.RecordBatch]:
     pending: list[Rewrite] = []
     size = 0
     for part in parts:
-        if pending and (part.change is not pending[0].change or size + part.rows.nbytes > _TOGETHER_BYTES):
+        if pending and (size + part.rows.nbytes > _TOGETHER_BYTES or not _alike(part, pending[0])):
             yield from _apply_to(pending)
             pending, size = [], 0
         pending.append(part)
@@ -47,16 +48,23 @@ def apply_changes(parts: Iterable[Rewrite]) -> Iterator[pa.RecordBatch]:
     yield from _apply_to(pending)
 
 
+def _alike(part: Rewrite, other: Rewrite) -> bool:
+    return part.change is other.change and (part.mask is None) is (other.mask is None)
+
+
 def _apply_to(parts: Sequence[Rewrite]) -> Iterator[pa.RecordBatch]:
     """The rows of parts that have one change, or none."""
     masks = [part.mask for part in parts if part.mask is not None]
-    change = parts[0].change if parts else None
-    if change is None or not any(mask.any() for mask in masks):
+    if not any(mask.any() for mask in masks):
         yield from (part.rows for part in parts)
         return
     rows = parts[0].rows if len(parts) == 1 else pa.concat_batches([part.rows for part in parts])
-    numbers = np.concatenate([part.numbers for part in parts])
-    yield with_changed_rows(rows, numpy_to_arrow(np.concatenate(masks)), change, numbers)
+    mask = np.concatenate(masks)
+    change = parts[0].change
+    if change is None:
+        yield rows.filter(numpy_to_arrow(~mask))
+        return
+    yield with_changed_rows(rows, numpy_to_arrow(mask), change, np.concatenate([part.numbers for part in parts]))
 
 
 def with_changed_rows(

@@ -7,6 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from threading import Lock
 from typing import Self
 
@@ -15,11 +17,11 @@ import pyroaring
 
 from lakeview.delta.log.actions import AddCDCFile, AddFile
 from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.copies import Copy, rewrites
+from lakeview.delta.write.copies import Copy, rewrites, rewrites_of
 from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.rewrites import NO_NUMBERS, Change, Numbers, apply_changes
+from lakeview.delta.write.rewrites import NO_NUMBERS, Change, Numbers, Rewrite, apply_changes
 from lakeview.delta.write.stored_columns import with_variant_binaries
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.change_columns import CHANGE_TYPE
@@ -43,6 +45,15 @@ class Pack:
     """Small files of one partition that are written again together, and their bytes."""
 
     copies: list[Copy] = field(default_factory=list)
+    size: int = 0
+
+
+@dataclass(slots=True)
+class LastPack:
+    """The pack of the last file in memory that is written again: its number, partition and bytes."""
+
+    number: int = 0
+    partition: Hashable = None
     size: int = 0
 
 
@@ -74,6 +85,7 @@ class RowChanges:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lakeview-write")
         self._copies: list[Future[list[AddFile]]] = []
         self._packs: dict[Hashable, Pack] = {}  # by partition
+        self._last = LastPack()
         self._lock = Lock()  # change data is written in those threads too
         self.counts: Counter[str] = Counter()
 
@@ -82,10 +94,11 @@ class RowChanges:
         """The columns that are read and written: the table's, variants as their bytes, and those of row tracking."""
         return with_variant_binaries(Schema((*self.context.schema, *self.context.tracked)))
 
-    def remove(self, file: LiveFile, positions: pyroaring.BitMap64, change: str | None = "delete") -> None:
-        """Let rows of a file go. `change`: what the change feed calls them, None where the caller records them."""
+    def remove(self, file: LiveFile, positions: pyroaring.BitMap64, change: str | None = "delete") -> Sequence[Rewrite]:
+        """Let rows of a file go. `change`: what the change feed calls them, None where the caller records them. Gives
+        the rows of a file in memory that is written again, for `write`."""
         if not positions:
-            return
+            return ()
         if self.feed and change is not None:
             columns = with_variant_binaries(self.context.schema)
             self.record(change, file.batches(self.storage, columns, selected=positions))
@@ -97,52 +110,65 @@ class RowChanges:
         elif self.vectors:
             self._pending.append(VectorChange(file, before, positions, rows))
         else:
-            self._copy(Copy(file.without(before), positions))
             self.counts["numCopiedRows"] += rows - len(before) - len(positions)
             self._drop(file)
+            return self._copy(Copy(file.without(before), positions))
+        return ()
 
     def replace(
         self, file: LiveFile, positions: pyroaring.BitMap64, change: Change, numbers: Numbers = NO_NUMBERS
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[Rewrite]:
         """Let rows of a file give way to those that `change` makes of them. A file that is written again holds them in
-        their place; the rows that belong to other files are given, for `write`. One `change` for many files gets the
-        rows of many, and with them `numbers`: one for each position, in their order, or none at all."""
+        their place; the rows that belong to other files are given, for `write`, and those of
+        a file in memory. One `change` for many files gets the rows of many, and with them `numbers`: one for each
+        position, in their order, or none at all."""
         if not positions:
             return
         if self.vectors:
             start = 0
             for batch in file.batches(self.storage, self.schema, selected=positions):
-                yield change(batch, numbers[start : start + batch.num_rows])
+                yield Rewrite(change(batch, numbers[start : start + batch.num_rows]))
                 start += batch.num_rows
-            self.remove(file, positions, None)
+            yield from self.remove(file, positions, None)
             return
         rows, before = file.physical_rows(self.storage), file.deletions(self.storage)
-        self._copy(Copy(file.without(before), positions, change, numbers))
         self.counts["numCopiedRows"] += rows - len(before) - len(positions)
         self._drop(file)
+        yield from self._copy(Copy(file.without(before), positions, change, numbers))
 
-    def _copy(self, copy: Copy) -> None:
-        """Write what takes the place of a file: a large one by itself, a small one with others of its partition."""
+    def _copy(self, copy: Copy) -> Sequence[Rewrite]:
+        """Write what takes the place of a file: a large one by itself, a small one with others of its partition. Gives
+        the rows of one in memory."""
+        if copy.file.in_memory is not None:
+            number = self._number_of_pack(copy.file)
+            return [part._replace(pack=number) for part in rewrites_of(copy)]
         size = copy.file.row["size"] or 0
         if size >= PACKED_BYTES:
             self._submit([copy])
-            return
+            return ()
         pack = self._packs.setdefault(copy.file.partition, Pack())
         pack.copies.append(copy)
         pack.size += size
         if pack.size >= PACKED_BYTES:
             del self._packs[copy.file.partition]
             self._submit(pack.copies)
+        return ()
+
+    def _number_of_pack(self, file: LiveFile) -> int:
+        """The pack of a file in memory: that of the one before, unless it is large enough or of another partition."""
+        if self._last.partition != file.partition or self._last.size >= PACKED_BYTES:
+            self._last = LastPack(self._last.number + 1, file.partition)
+        self._last.size += file.row["size"] or 0
+        return self._last.number
 
     def _submit(self, copies: Sequence[Copy]) -> None:
         rows = apply_changes(rewrites(copies, self.storage, self.schema))
         self._copies.append(self._threads.submit(self._write, rows))
 
-    def write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
-        """Write rows that are conformed, in the columns of `schema` or without those of row tracking."""
-        adds = self._write(batches)
-        self._add(adds)
-        return adds
+    def write(self, parts: Iterable[Rewrite]) -> None:
+        """Write rows that are conformed, in the columns of `schema`, those of each pack to files of their own."""
+        for _, pack in groupby(parts, key=attrgetter("pack")):
+            self._add(self._write(apply_changes(pack)))
 
     def _write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
         return write_conformed(self.context, batches, clock=self._clock, storage=self.storage)

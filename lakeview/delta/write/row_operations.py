@@ -9,10 +9,12 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.write.assignments import Assignments
-from lakeview.delta.write.live_files import LiveFile, matches_of
+from lakeview.delta.write.group_reader import RowsNeeded, matches_of
+from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, merge_metrics
 from lakeview.delta.write.merge_rows import MergeRows
 from lakeview.delta.write.pending_commit import PendingCommit
+from lakeview.delta.write.rewrites import Rewrite
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.update import changed_rows
@@ -56,16 +58,17 @@ def change_files(
     """As `change_rows`, of these files; the caller finishes the work."""
     count = 0
 
-    def each_file() -> Iterator[pa.RecordBatch]:
+    def each_file() -> Iterator[Rewrite]:
         nonlocal count
         change = None
         if assignments is not None:
             change = partial(changed_rows(assignments, work.context).apply, work=work, clock=clock)
-        matches = matches_of(files, work.storage, where)
-        for file, positions in zip(with_progress(files, progress), matches, strict=True):
+        needed = None if work.vectors else RowsNeeded(work.schema, all_may_go=change is None)
+        matches = matches_of(files, work.storage, where, needed)
+        for _, (file, positions) in zip(with_progress(files, progress), matches, strict=True):
             count += len(positions)
             if change is None:
-                work.remove(file, positions)
+                yield from work.remove(file, positions)
             else:
                 yield from work.replace(file, positions, change)
 
