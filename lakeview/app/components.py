@@ -22,6 +22,8 @@ from lakeview.model.printable import choices, shorten
 ROW_HEIGHT = 28
 BROKEN_LINES = 57
 MAX_ROWS = 1_000
+NARROW = "narrow-"
+"""What the key of a container begins with that pages wider than `widths.NARROW_PAGE` do not show."""
 MOST_SHOWN = 40
 """Letters of a name that a link has wrong."""
 _UNSCROLLED = 20

@@ -12,6 +12,8 @@ PLACE = 618
 """Pixels of a table in a card on a page 900 pixels wide, beside the sidebar."""
 HALF = 410
 """Pixels of a table in one of two cards that stand side by side."""
+NARROW_PAGE, WIDER = 1400, 450
+"""Pixels up to which a page is narrow, and those by which a table in a card is wider on a page of more."""
 TICK_BOXES = 33
 """Pixels of the tick boxes with which a table that has a selection begins."""
 BAR = 76

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from lakeview.app.components import ROW_HEIGHT
+from lakeview.app.components import ROW_HEIGHT, escape
 from lakeview.app.lake import survey
 from lakeview.app.pages import PAGES
 from tests.builders.history import DeltaHistory
@@ -53,6 +53,14 @@ def test_every_table_is_listed_and_the_unreadable_come_first(root: Path) -> None
     assert [table.proto.row_height for table in app.dataframe] == [ROW_HEIGHT, ROW_HEIGHT]
     assert "timeTurner" in rows.set_index("name").loc["silver/unsupported", "remark"], "why, not what to do"
     assert text(app).index("5 tables: 2 unreadable") < text(app).index("Tables under a root")
+
+
+def test_a_remark_that_a_narrow_page_cuts_stands_whole_below_the_table(root: Path, tmp_path: Path) -> None:
+    app = read(root)
+    remark = listing(app).set_index("name").loc["silver/unsupported", "remark"]
+    assert f"silver/unsupported &ensp; :gray[{escape(remark)}]" in text(app)
+    tables.good(tmp_path / "t")
+    assert "t &ensp; :gray[" not in text(read(tmp_path)), "a short one stands in its row alone"
 
 
 def test_the_verdict_is_that_of_the_overview_and_costs_stand_beside(root: Path) -> None:

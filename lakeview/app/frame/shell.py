@@ -9,8 +9,8 @@ from itertools import groupby
 
 import streamlit as st
 
-from lakeview.app import downloads, errors, row_links, selection, session, tables, widget_state
-from lakeview.app.components import dark, nothing, title
+from lakeview.app import downloads, errors, row_links, selection, session, tables, widget_state, widths
+from lakeview.app.components import NARROW, dark, nothing, title
 from lakeview.app.frame import header, palette, pickers
 from lakeview.app.pages import PAGES
 from lakeview.app.session import OpenTable
@@ -18,8 +18,12 @@ from lakeview.charts import theme
 from lakeview.model.errors import LakeviewError
 
 SIDEBAR_WIDTH = 212
-_STYLE = "<style>@media (max-width: 1000px) {.stMainBlockContainer {padding-left: 20px; padding-right: 20px}}</style>"
-"""What Streamlit has no option for: the page's sides are 70 pixels each, of 900 so many that tables lose columns."""
+_STYLE = f"""<style>
+@media (max-width: 1000px) {{.stMainBlockContainer {{padding-left: 20px; padding-right: 20px}}}}
+@media (min-width: {widths.NARROW_PAGE + 1}px) {{[class*="st-key-{NARROW}"] {{display: none}}}}
+</style>"""
+"""What Streamlit has no option for: the page's sides are 70 pixels each, of 900 so many that tables lose columns; and
+what a narrow page cuts is written out there alone."""
 
 
 _FIRST: Mapping[str, Callable[[OpenTable], object]] = {

@@ -11,11 +11,23 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, selection, session, widths
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, first_line, frame, link, nothing, stack
+from lakeview.app.components import (
+    MAX_ROWS,
+    NARROW,
+    ROW_HEIGHT,
+    dark,
+    escape,
+    first_line,
+    frame,
+    link,
+    nothing,
+    stack,
+)
 from lakeview.app.lake.survey import Survey, column_survey, columns_of, table_survey, tables_of
 from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import PAGES
 from lakeview.app.row_links import follow, pick_link, row_link
+from lakeview.app.table_cells import Column, cells_and_columns
 from lakeview.app.tables import root_input
 from lakeview.app.widget_state import link_widget
 
@@ -103,6 +115,9 @@ def _draw(entries: pl.DataFrame, answer: DeltaGenerator) -> None:
     _one(matches)
 
 
+_MOST_REMARKS = 10
+"""That stand below the table whole."""
+
 _MOMENT = r"( ago), \d{4}-\d\d-\d\d \d\d:\d\d UTC"
 """A finding's moment behind its age, with which a row would be longer than a table is wide."""
 
@@ -159,12 +174,27 @@ def _table(entries: pl.DataFrame) -> None:
             del sizes[name]
     links = row_link("lake", rows, "overview", lambda row: session.link_to(row["address"]))
     st.markdown(":small[:gray[tick a row to open the table]]")
-    for key, table_columns, options in (("lake", worth, links), ("lake-figures", sizes, {})):
-        frame(cells, table_columns, key=key, height=16 * ROW_HEIGHT, unknown="unknown", **options)
+    frame(cells, worth, key="lake", height=16 * ROW_HEIGHT, unknown="unknown", **links)
+    _long_remarks(cells, worth)
+    frame(cells, sizes, key="lake-figures", height=16 * ROW_HEIGHT, unknown="unknown")
     if notes := views.lake.gap_notes(rows):
         st.markdown(f":small[:gray[old bytes unknown &ensp; {escape('; '.join(notes))}]]")
     if entries.height > MAX_ROWS:
         st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {entries.height:,}; the download has all]]")
+
+
+def _long_remarks(cells: pl.DataFrame, table_columns: Mapping[str, Column]) -> None:
+    """A line for each of the first remarks that a narrow page cuts; a page wide enough for all of them has none."""
+    _, configuration = cells_and_columns(cells, table_columns, place=widths.PLACE - widths.TICK_BOXES, unknown="")
+    room = configuration["remark"]["width"]
+    needs = cells.select("name", "remark", pixels=cells["remark"].map_elements(widths.heading_width, pl.Int64))
+    long = needs.filter(pl.col("pixels") > room)
+    if long.is_empty():
+        return
+    is_narrow = long.filter(pl.col("pixels") > room + widths.WIDER).is_empty()
+    with st.container(key=f"{NARROW if is_narrow else ''}lake-remarks", gap=None):
+        for name, remark in long.head(_MOST_REMARKS).select("name", "remark").iter_rows():
+            st.markdown(f":small[{escape(name)} &ensp; :gray[{escape(remark)}]]")
 
 
 def _rhythm(row: Mapping[str, Any]) -> str | None:
