@@ -22,6 +22,8 @@ _PAGE = 200
 _CHOICES = 400
 _SHORT_NAME = 5
 """Letters of a version that its narrow column shows: `v1234`, `s14`."""
+_WRITER = 92
+"""Pixels of a writer beside the chart, `pyiceberg 0.12.0` at 1440 pixels: columns grow alike."""
 _STATE_WORDS = {
     "gone": ("\N{LOWER ONE QUARTER BLOCK}", "gray"),
     "at risk": ("\N{LOWER FIVE EIGHTHS BLOCK}", "orange"),
@@ -149,7 +151,7 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
                 **(
                     {"mark": columns.mark(help=_MARK)} if long else {"operation": columns.text("operation", help=_MARK)}
                 ),
-                "writer": columns.text("writer"),
+                "writer": columns.text("writer", least=_WRITER),
                 "change": columns.number("net rows", of="records_change", help="rows added less rows removed"),
             },
             key=key,

@@ -48,6 +48,14 @@ def test_ids_of_branches_are_whole_on_a_narrow_page() -> None:
     assert sum(pixels.values()) <= widths.PLACE - widths.TICK_BOXES
 
 
+def test_writers_of_commits_are_whole_beside_the_chart() -> None:
+    (table,) = open_page("timeline", "demo/departures").dataframe
+    pixels = column_widths(table)
+    wider, share = 508 - widths.HALF, 1 / len(pixels)  # 508 pixels on a page of 1440; columns grow alike
+    assert "pyiceberg 0.12.0" in set(table.value["writer"])
+    assert pixels["writer"] + wider * share >= widths.heading_width("pyiceberg 0.12.0")
+
+
 def test_the_start_page_shows_the_demo() -> None:
     app = open_page("start")
     assert not app.exception
