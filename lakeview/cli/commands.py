@@ -22,7 +22,7 @@ from lakeview.cli.versions import (
 )
 from lakeview.model.config import VERSION
 from lakeview.model.errors import InvalidRequestError, LakeviewError
-from lakeview.model.findings import Finding, Severity
+from lakeview.model.findings import Finding, Severity, severity_counts
 from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
@@ -185,16 +185,7 @@ def report(findings: Sequence[Finding]) -> Iterator[str]:
                 yield from hanging(" " * 11 + f"{name:<10}", printable(text), limit)
         if finding.command:  # whole on one line, to be copied
             yield " " * 11 + f"{'command':<10}{printable(finding.command)}"
-    counts = {s: sum(f.severity is s for f in findings) for s in Severity}
-    yield ", ".join(f"{counts[s]:,} {word}" for s, word in _WORDS.items())
-
-
-_WORDS = {
-    Severity.BROKEN: "broken",
-    Severity.ATTENTION: "to look at",
-    Severity.NOTE: "noted",
-    Severity.PASS: "passed",
-}
+    yield severity_counts(findings)
 
 
 @command(version_option, at_option, ref_option)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+
+from lakeview.model.printable import count_text
 
 
 class Severity(StrEnum):
@@ -40,3 +43,19 @@ class Finding:
     command: str | None = None
     commit: int | None = None
     column: str | None = None
+
+
+_SEVERITY_WORDS = {
+    Severity.BROKEN: ("broken", "broken"),
+    Severity.ATTENTION: ("needs attention", "need attention"),
+    Severity.NOTE: ("note", "notes"),
+    Severity.PASS: ("passes", "pass"),
+}
+
+
+def severity_counts(findings: Iterable[Finding]) -> str:
+    """How many findings there are of each severity, the worst first: `1 broken, 2 need attention, 3 notes, 9 pass`."""
+    severities = [finding.severity for finding in findings]
+    counts = {severity: severities.count(severity) for severity in Severity}
+    texts = [count_text(count, *_SEVERITY_WORDS[severity]) for severity, count in counts.items() if count]
+    return ", ".join(texts) or "nothing judged"

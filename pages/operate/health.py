@@ -11,8 +11,7 @@ now = session.current()
 
 with errors.messages(here="health"):
     findings = now.look.findings()
-    with card("Findings", panels.findings_note(findings), key="findings"):
-        panels.findings(findings)
+    panels.findings_card(findings)
     with errors.messages(here="health"):  # what a cleanup removes is unknown where the newest version cannot be read
         retention = now.look.retention_simulation()
         is_dated = panels.has_times(retention)

@@ -12,6 +12,7 @@ import lakeview as lv
 from lakeview import views
 from lakeview.app import widths
 from lakeview.app.lake import survey
+from lakeview.views.health.findings import NUMBERS
 from tests.breadth import with_breadth
 from tests.pages.app import TABLE_PAGES, column_widths, open_page, text
 
@@ -70,8 +71,11 @@ def test_the_overview_says_how_late_the_data_is_and_counts_the_findings_it_does_
     app = open_page("overview", "demo/flights")
     (last,) = [metric for metric in app.metric if metric.label == "Last commit"]
     assert last.delta == "data 1 day late"
-    noted = sum(severity != "pass" for severity in lv.open_table(str(demo / "flights")).health()["severity"])
-    assert [link.label for link in app.page_link if f"{noted - 3} more findings" in link.label]
+    severities = lv.open_table(str(demo / "flights")).health()["severity"].to_list()
+    attention, notes = severities.count("attention"), severities.count("note")
+    assert f"but {NUMBERS[attention]} need attention" in text(app)
+    rest = f"{attention + notes - 3} more findings: {attention - 3} need attention, {notes} notes"
+    assert [link.label for link in app.page_link if rest in link.label]
 
 
 def test_the_pipelines_page_shows_the_runs_of_the_demo() -> None:

@@ -13,6 +13,7 @@ from lakeview import charts, views
 from lakeview.app import cache, columns, commits, uploads
 from lakeview.app.components import (
     BROKEN_LINES,
+    card,
     dark,
     escape,
     finding_lines,
@@ -25,7 +26,7 @@ from lakeview.app.components import (
 )
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import link_widget
-from lakeview.model.findings import Finding, Severity
+from lakeview.model.findings import Finding, Severity, severity_counts
 
 KEEP, DOCTOR = "keep", "doctor"
 LONGEST_DAYS = 3650
@@ -142,25 +143,19 @@ def _longest(retention: views.retention.simulation.Retention) -> int:
     return min(max(steps, 2 * (retention.policy.keep // DAY), 14), LONGEST_DAYS)
 
 
-def findings_note(every: Sequence[Finding]) -> str:
-    """How many of each kind: `1 broken, 2 need attention, 9 pass`."""
-    counts = {s: sum(f.severity is s for f in every) for s in Severity}
-    words = {Severity.BROKEN: "broken", Severity.ATTENTION: "to look at", Severity.NOTE: "noted", Severity.PASS: "pass"}
-    return ", ".join(f"{counts[s]:,} {word}" for s, word in words.items() if counts[s]) or "nothing judged"
-
-
-def findings(every: Sequence[Finding]) -> None:
+def findings_card(every: Sequence[Finding]) -> None:
     """What is wrong or worth a note, each with its evidence, limit, effect, remedy and command in full; then what
     passes, its limit in the help of a line."""
-    explained: set[str] = set()
-    for finding in [f for f in every if f.severity is not Severity.PASS][:_MAX_TOLD]:
-        first = finding.id not in explained  # limit, effect and remedy of a kind are said once
-        explained.add(finding.id)
-        with st.container(gap="xsmall"):
-            finding_lines([finding], here="health", below=_reasons if first else _no_reasons)
-            if finding.command is not None:
-                st.code(finding.command, language=None, wrap_lines=True)
-    finding_lines([f for f in every if f.severity is Severity.PASS], limit=_MAX_TOLD, here="health")
+    with card("Findings", severity_counts(every), key="findings"):
+        explained: set[str] = set()
+        for finding in [f for f in every if f.severity is not Severity.PASS][:_MAX_TOLD]:
+            first = finding.id not in explained  # limit, effect and remedy of a kind are said once
+            explained.add(finding.id)
+            with st.container(gap="xsmall"):
+                finding_lines([finding], here="health", below=_reasons if first else _no_reasons)
+                if finding.command is not None:
+                    st.code(finding.command, language=None, wrap_lines=True)
+        finding_lines([f for f in every if f.severity is Severity.PASS], limit=_MAX_TOLD, here="health")
 
 
 def _no_reasons(_: Finding) -> str:
@@ -261,7 +256,7 @@ def doctor(now: OpenTable) -> list[Finding] | None:
         findings = now.look.frames.doctor()
     problems = [f for f in findings if f.severity is not Severity.PASS]
     passes = [f for f in findings if f.severity is Severity.PASS]
-    st.markdown(f"**{findings_note(findings)}**" if problems else f"**All {len(passes):,} checks pass**")
+    st.markdown(f"**{severity_counts(findings)}**" if problems else f"**All {len(passes):,} checks pass**")
     finding_lines(problems, limit=_MAX_TOLD, here="health", below=_rule_and_place)
     finding_lines(passes, limit=_MAX_TOLD, here="health", below=_rule_and_place)
     if rest := [*problems[_MAX_TOLD:], *passes[_MAX_TOLD:]]:

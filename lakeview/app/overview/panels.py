@@ -16,7 +16,7 @@ from lakeview.app.pages import PAGES
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widths import HALF
-from lakeview.model.findings import Finding, Severity
+from lakeview.model.findings import Finding, Severity, severity_counts
 
 _MAX_PROPERTIES = 40
 MOST_FINDINGS = 3
@@ -160,7 +160,7 @@ def verdict(findings: Sequence[Finding], timeline: pl.DataFrame, *, is_latest: b
     finding_lines(others, limit=MOST_FINDINGS - len(first), here="overview")
     rest = [f for f in others[MOST_FINDINGS - len(first) :] if f.severity is not Severity.PASS]
     if rest:
-        link("health", f"{views.units.count_text(len(rest), 'more finding')}")
+        link("health", f"{views.units.count_text(len(rest), 'more finding')}: {severity_counts(rest)}")
 
 
 def schema_note(now: OpenTable) -> str:

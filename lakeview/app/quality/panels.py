@@ -30,7 +30,7 @@ from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice
 from lakeview.inspection.absent_columns import complete_statistics, first_versions
-from lakeview.model.findings import Finding
+from lakeview.model.findings import Finding, severity_counts
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
 LOAD = "load"
@@ -51,10 +51,11 @@ PARTITIONS_NOTE = "the version shown; ▲ far from the other partitions"
 def alerts(findings: list[Finding]) -> None:
     """The first alerts one line each, the others folded."""
     finding_lines(findings, limit=ALERTS_SHOWN, here="quality")
-    if len(findings) > ALERTS_SHOWN:
-        with fold(views.units.count_text(len(findings) - ALERTS_SHOWN, "more finding"), "all-findings") as unfolded:
+    if rest := findings[ALERTS_SHOWN:]:
+        label = f"{views.units.count_text(len(rest), 'more finding')}: {severity_counts(rest)}"
+        with fold(label, "all-findings") as unfolded:
             if unfolded.open:  # a hundred lines take a second to draw
-                finding_lines(findings[ALERTS_SHOWN:], limit=100, here="quality")
+                finding_lines(rest, limit=100, here="quality")
 
 
 def picked_column(now: OpenTable, loads: pl.DataFrame, findings: list[Finding], note: str) -> str:
