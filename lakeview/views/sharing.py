@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import polars as pl
+
+from lakeview.views.units import count_text
 
 _MOMENT = pl.Datetime("us", "UTC")
 
@@ -46,6 +49,41 @@ READS_BY_DAY = pl.Schema(
 """One row a day, oldest first, days without a request as zeros; `recipients` who were recognised."""
 
 _REFUSED = 400
+
+
+NOTHING_SHARED = "Nothing is shared yet: name the profile that you were sent, or share tables of your own"
+
+
+def received_line(server: str, shares: Sequence[str], share: str, tables: int) -> str:
+    """What the server of a profile shares: its shares, and how many tables one of them has."""
+    if not shares:
+        return f"{server} shares nothing with this profile"
+    if len(shares) == 1:
+        return f"{server} shares {count_text(tables, 'table')} with you, in share {share}"
+    return f"{server} shares {len(shares):,} shares with you; {share} has {count_text(tables, 'table')}"
+
+
+def shared_line(shared: pl.DataFrame, recipients: pl.DataFrame) -> str:
+    """What a server shares, and with whom: from a row a table with its `share`, and a row a recipient with `state`."""
+    if shared.is_empty():
+        return "Nothing is shared: the configuration names no table"
+    place = count_text(shared["share"].n_unique(), "share")
+    able = recipients.filter(state="reads").height
+    whom = f"{count_text(recipients.height, 'recipient')}, {able:,} of them with a valid token"
+    verb = "is" if shared.height == 1 else "are"
+    whom = whom if recipients.height else "nobody yet"
+    return f"{count_text(shared.height, 'table')} in {place} {verb} shared with {whom}"
+
+
+def reads_line(requests: pl.DataFrame, days: str) -> str:
+    """Who asked for what in a span of time, from REQUESTS."""
+    if requests.is_empty():
+        return f"Nobody asked for anything in {days}"
+    answered = requests.filter(pl.col("status") < _REFUSED)
+    tables = answered.drop_nulls("table").select("share", "schema", "table").n_unique()
+    whom = count_text(answered["recipient"].drop_nulls().n_unique(), "recipient")
+    refused = int(requests.select(_refusal_count()).item())
+    return f"{whom} read {count_text(tables, 'table')} in {days}; {count_text(refused, 'request')} refused"
 
 
 def recent_requests(audit: pl.LazyFrame, *, now: datetime, days: int) -> pl.DataFrame:

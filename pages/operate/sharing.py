@@ -8,22 +8,23 @@ from lakeview.app import errors
 from lakeview.app.sharing import provider, recipient
 from lakeview.app.widget_state import link_widget
 
+answer = st.empty()  # the answer stands above the controls of what it is about
 if provider.is_configured():
     received, shared, audit = st.tabs(
         list(recipient.TABS), key=link_widget("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
     )
     if received.open:
         with received, errors.messages(here="sharing"):
-            recipient.shared_tables()
+            recipient.shared_tables(answer)
     if shared.open:
         with shared, errors.messages(here="sharing"):
-            provider.shares(provider.server())
+            provider.shares(provider.server(), answer)
     if audit.open:
         with audit, errors.messages(here="sharing"):
-            provider.audit(provider.server())
+            provider.audit(provider.server(), answer)
 else:
     with errors.messages(here="sharing"):
-        recipient.shared_tables()
+        recipient.shared_tables(answer)
     with errors.messages(here="sharing"):
         provider.set_up()
 recipient.leave()

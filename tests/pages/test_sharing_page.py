@@ -53,6 +53,7 @@ def open_tab(number: int, **parameters: str) -> AppTest:
 def test_without_anything_the_page_says_how_to_begin() -> None:
     app = open_tab(0)
     assert not app.exception
+    assert "Nothing is shared yet: name the profile" in text(app)
     assert "by the profile file that you were sent" in text(app)
     assert "lakeview share serve server.yaml" in app.code[0].value
     assert max(map(len, app.code[0].value.splitlines())) < 70, "on a page 900 pixels wide nothing scrolls sideways"
@@ -114,6 +115,7 @@ def test_the_demo_lake_is_shared_by_a_click(no_demo_lake: Path) -> None:
     app = open_tab(0)
     app.button(key="share-the-demo").click().run()
     assert not app.exception
+    assert " shares 1 table with you, in share " in text(app)
     assert app.dataframe[0].value["table"].to_list() == ["flights"]
     table = app.dataframe[0].value["address"][0].partition("#")[2]
     address = uploads.address(f"{app.text_input(key=PROFILE).value}#{table}")
@@ -176,7 +178,8 @@ def test_what_is_shared_and_with_whom(configured: RunningServer) -> None:
         "lake", "months", "ann", "all versions",
     ]  # fmt: skip
     page_text = text(app)
-    assert "Files are shared whole" in page_text
+    first = f"{shared.shape[0]} tables in 2 shares are shared with 2 recipients, 1 of them with a valid token"
+    assert first in page_text[: page_text.index("Files are shared whole")]
     assert "Min and max of columns are shared" in page_text
     recipients = app.dataframe[1].value
     assert list(recipients["recipient"]) == ["ann", "bob"]
@@ -221,6 +224,7 @@ def test_the_audit_log_is_read_when_somebody_asks(configured: RunningServer) -> 
     assert reads["recipient"][months] == "ann"
     assert reads["file_requests"][months] >= 6
     assert reads["bytes"][months] > 0
+    assert re.search(r"1 recipient read \d+ tables? in 30 days; 2 requests refused", text(app))
     assert sum(reads["refused"]) == 2  # the table, and the list of tables that a client asks for then
 
 

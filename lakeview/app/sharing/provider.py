@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import lakeview as lv
 from lakeview import charts, views
@@ -17,6 +18,7 @@ from lakeview.app.components import (
     dark,
     escape,
     finding_lines,
+    first_line,
     frame,
     grid,
     link,
@@ -106,13 +108,15 @@ def _share_demo() -> None:
 # -- what is shared
 
 
-def shares(configuration: ShareConfiguration) -> None:
-    """Figures, warnings, tables, recipients and their tokens."""
+def shares(configuration: ShareConfiguration, answer: DeltaGenerator) -> None:
+    """Figures, warnings, tables, recipients and their tokens; what is shared with whom goes to `answer`."""
     shared, recipients, tokens = (
         configuration.shared_tables(),
         configuration.recipients(cache.now),
         configuration.tokens(cache.now),
     )
+    with answer:
+        first_line(views.sharing.shared_line(shared, recipients))
     finding_lines([WHOLE_FILES, BOUNDS])
     finding_lines(
         [
@@ -217,8 +221,8 @@ def _profile(configuration: ShareConfiguration, tokens: pl.DataFrame) -> None:
 # -- what was read
 
 
-def audit(configuration: ShareConfiguration) -> None:
-    """What the audit log says was read in the last days, read on a click."""
+def audit(configuration: ShareConfiguration, answer: DeltaGenerator) -> None:
+    """What the audit log says was read in the last days, read on a click; who read how much goes to `answer`."""
     address = configuration.settings.audit
     if address is None:
         nothing("No audit log is kept.", "Add audit: audit to the configuration, and restart the server.")
@@ -238,6 +242,8 @@ def audit(configuration: ShareConfiguration) -> None:
     if not st.session_state.get(_READ):
         return
     requests = _requests(address, table.latest_version, _DAYS[days])
+    with answer:
+        first_line(views.sharing.reads_line(requests, days))
     if requests.is_empty():
         nothing(f"Nobody asked for anything in {days}.", "The server writes its log every minute.")
         return

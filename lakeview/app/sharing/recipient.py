@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lakeview import views
 from lakeview.app import cache, columns, downloads, errors, row_links, selection, uploads, widths
-from lakeview.app.components import ROW_HEIGHT, card, facts, finding_lines, frame, grid, nothing
+from lakeview.app.components import ROW_HEIGHT, card, facts, finding_lines, first_line, frame, grid, nothing
 from lakeview.app.pages import SHARING_PROFILE
 from lakeview.app.sharing import profiles
 from lakeview.app.widget_state import link_widget
@@ -21,6 +23,8 @@ from lakeview.sharing.client.profile import Profile, read_profile
 
 TABS = ("As a recipient", "What is shared", "What was read")
 PROFILE, SHARE, UPLOAD, ANOTHER = SHARING_PROFILE, "share-name", "profile-upload", "another-profile"
+_ADDRESS = 260
+"""Pixels of an address, which is worth more than the id beside it."""
 _UPLOAD_ERROR = "_profile-upload-error"
 _SELECTION = "_chosen-on-sharing"
 _NO_UPLOAD = (
@@ -63,28 +67,36 @@ def _forget() -> None:
     st.session_state[PROFILE] = ""
 
 
-def shared_tables() -> None:
-    """The profile, who it is for, and the tables that its server shares with it."""
+def shared_tables(answer: DeltaGenerator) -> None:
+    """The profile, who it is for, and the tables that its server shares with it; how many goes to `answer`."""
     with card("Read what is shared with you", "by the profile file that you were sent", key="share-profile"):
         name = profile_input()
     if name:
-        _browse(name, read_profile(uploads.address(name)))
+        _browse(name, read_profile(uploads.address(name)), answer)
+    else:
+        with answer:
+            first_line(views.sharing.NOTHING_SHARED)
 
 
-def _browse(name: str, profile: Profile) -> None:
+def _browse(name: str, profile: Profile, answer: DeltaGenerator) -> None:
     finding_lines(profile.findings(cache.now()))
     shares = _shares(profile.address)["share"].to_list()
+    server = urlsplit(profile.endpoint).netloc
     with grid(400):
         with card("Profile", "who asks, and whom"):
             facts(_about(profile))
         with card("Shares", "what is granted together"):
             if not shares:
+                with answer:
+                    first_line(views.sharing.received_line(server, shares, "", 0))
                 nothing("Nothing is shared.", "The server knows this profile, and grants it no share.")
                 return
             st.selectbox("Share", shares, key=link_widget(SHARE, shares[0], shares), label_visibility="collapsed")
             st.markdown(f":small[:gray[{views.units.count_text(len(shares), 'share')}]]")
     share = st.session_state[SHARE]
     listing = _tables(profile.address, share)
+    with answer:
+        first_line(views.sharing.received_line(server, shares, share, listing.height))
     links = [f"{name}#{table.rpartition('#')[2]}" for table in listing["address"]]
     tables = listing.with_columns(address=pl.Series([uploads.own_address(link) for link in links], dtype=pl.String()))
     downloads.offer(f"tables of {share}", tables)
@@ -95,7 +107,7 @@ def _browse(name: str, profile: Profile) -> None:
         table_columns = {
             "schema": columns.text("schema"),
             "table": columns.text("table", least=widths.NAME),
-            "address": columns.text("address, as lakeview takes it", least=widths.NAME),
+            "address": columns.text("address, as lakeview takes it", least=_ADDRESS),
             "id": columns.text("id"),
         }
         choose(tables, table_columns, links, key="shared-tables")
