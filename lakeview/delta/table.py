@@ -39,6 +39,7 @@ from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.storage import Storage
+from lakeview.storage.names_ahead import NamesAhead
 
 if TYPE_CHECKING:
     from lakeview.model.findings import Finding
@@ -54,6 +55,7 @@ class DeltaTable(Operations, OneLine):
         self._log = TableLog(storage)
         self._history = History(self._log)
         self._states = States(self._log, self._history.definitions)
+        self._folder = NamesAhead(storage)
 
     @property
     def address(self) -> str:
@@ -92,7 +94,13 @@ class DeltaTable(Operations, OneLine):
         """VERSIONS, newest first; one listing of the table's folder tells which data files are gone. With `look=False`
         `readable` is null, and nothing but the log's folder is listed."""
         times = self._history.times()
-        return readable_versions(self._log, self._history, times) if look else listed_versions(self._log, times)
+        if not look:
+            return listed_versions(self._log, times)
+        return readable_versions(self._log, self._history, times, self._folder)
+
+    def list_ahead(self) -> None:
+        """Begins the listing of a remote table's folder that the next `versions()` needs."""
+        self._folder.begin(self._log.latest)
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS, oldest first."""

@@ -20,6 +20,7 @@ from lakeview.iceberg.metadata.versions import in_order, version_frame
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.frames import ACTIONS
 from lakeview.storage import Storage
+from lakeview.storage.names_ahead import NamesAhead
 
 _PATHS_AT_ONCE = 2_000_000
 """Looked up together among the names of a folder, which are made a table to look up for each part."""
@@ -33,6 +34,7 @@ class TreeHistory:
         self._locations = locations
         self._tree = tree
         self._metadata = metadata
+        self.folder = NamesAhead(storage)
 
     def versions(self, names: pl.Series | None = None) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder shows which files are gone, or `names`, those below
@@ -45,7 +47,7 @@ class TreeHistory:
         newest_first = list(reversed(in_order(self._metadata)))
         with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as lister:
             # a million names take seconds, as their manifests do
-            listing = lister.submit(self._storage.names if names is None else lambda: names)
+            listing = lister.submit(lambda: self.folder.take() if names is None else names)
             paths, spans, reasons = self._manifests_by_snapshot(newest_first)
             self._preload([spans[path] for path in next(iter(paths.values()), ())])
             present = listing.result()

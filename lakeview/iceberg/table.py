@@ -115,10 +115,9 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
             if before.metadata.table_uuid != after.metadata.table_uuid:
                 raise CorruptTableError(
                     f"{self.address} was the table {before.metadata.table_uuid} and is {after.metadata.table_uuid} now",
-                    fix="open it again, if the new one is the one you mean",
-                    place=metadata_file.path,
+                    fix="open it again, if the new one is the one you mean", place=metadata_file.path,
                     kind="another-table",
-                )
+                )  # fmt: skip
             self._state = after
         return (after.storage.root, after.metadata_file.path) != (before.storage.root, before.metadata_file.path)
 
@@ -139,6 +138,10 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         `readable` is null, and neither a folder nor a manifest is looked at."""
         state = self._state
         return state.history.versions() if look else versions.listed_versions(state.metadata)
+
+    def list_ahead(self) -> None:
+        """Begins the listing of a remote table's folder that the next `versions()` needs."""
+        self._state.history.folder.begin()
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one snapshot: the snapshot itself, then the files it added and removed."""
@@ -288,9 +291,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         ends = [self._snapshot_and_schema(state, base), self._snapshot_and_schema(state, version)]
         order = {entry.snapshot_id: place for place, entry in enumerate(versions.in_order(state.metadata))}
         _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])
-        first, last = (
-            (NO_SNAPSHOT if entry is None else entry.snapshot_id, state.scan(entry, schema)) for entry, _ in ends
-        )
+        first, last = ((NO_SNAPSHOT if e is None else e.snapshot_id, state.scan(e, schema)) for e, _ in ends)
         diff = end_difference(first, last, schema)
         store = state.storage
         return RangeRead(diff.plan, partial(diff.rows, store), diff.tasks, partial(diff.sides, store))

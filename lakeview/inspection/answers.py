@@ -44,6 +44,10 @@ class Answers:
         """The table at this version; the newest one of a branch has the table's schema as it is now."""
         return self.frames.snapshot(self.version, self.branch)
 
+    def list_ahead(self) -> None:
+        """Begins the listing of a remote table's folder, for who asks for `readability` or findings after others."""
+        self.frames.table.list_ahead()
+
     # -- what happened
 
     def timeline(self) -> pl.DataFrame:

@@ -47,6 +47,7 @@ class Inspection(Answers):
 
     def health_findings(self) -> list[Finding]:
         """The findings, worst first; of a version that cannot be opened the one finding that says so."""
+        self.list_ahead()
         try:
             _ = self.snapshot.files
         except (CorruptTableError, UnsupportedTableError) as error:
@@ -55,6 +56,7 @@ class Inspection(Answers):
 
     def findings(self) -> list[Finding]:
         """The findings about this version, worst first."""
+        self.list_ahead()
         present = self.present_findings()  # an error of the version itself is raised before one of its past
         return views.health.findings.worst_first([*present, *self.past_findings(), *self.audit_findings()])
 

@@ -50,6 +50,10 @@ class Table(Protocol):
         """VERSIONS, newest first: which can still be read, and why not. With `look=False` nothing is looked up for it,
         and `readable` is null: it costs what the log costs, however many files there are."""
 
+    def list_ahead(self) -> None:
+        """Begins what the next `versions()` has to list of a remote store, so that a caller who needs other answers
+        before does not wait for it then. Raises nothing."""
+
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS: one row for each version that changed the schema, oldest first."""
 

@@ -115,6 +115,9 @@ class TableBody:
         """None: nothing is saved by leaving out files where a log does not say which commits touched."""
         return None
 
+    def list_ahead(self) -> None:
+        """Nothing: `versions()` lists no folder."""
+
     @property
     def schema(self: Table) -> Schema:
         """The columns of the latest version."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -54,3 +54,7 @@ class ByteBoundedCache(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+SmallFiles: TypeAlias = ByteBoundedCache[str, bytes]
+"""Whole files by path."""

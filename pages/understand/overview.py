@@ -9,6 +9,7 @@ from lakeview.app.overview import panels
 from lakeview.model.errors import LakeviewError
 
 now = session.current()
+now.look.list_ahead()
 timeline = now.look.timeline()
 downloads.offer("timeline", timeline)
 

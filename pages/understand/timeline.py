@@ -11,6 +11,7 @@ from lakeview.app.timeline import audit, drawer, lifetimes
 from lakeview.app.widget_state import link_widget
 
 now = session.current()
+now.look.list_ahead()
 timeline = now.look.timeline()
 first_line(views.first_lines.timeline_line(timeline, cache.now(), has_baseline=now.look.has_baseline()))
 names = commits.tabs(now)

@@ -124,9 +124,31 @@ def test_a_delta_table_costs_what_its_log_holds(delta: tuple[str, dict[str, str]
     assert requests(lambda: opened_table.snapshot().files) == {"GET": 3 + 1}
     assert requests(opened_table.history) == {"LIST": 1, "GET": 10}  # the commits before
     assert requests(opened_table.versions) == {"LIST": 1}
-    # the files, and the checkpoint once more for their deletion vectors
-    assert requests(lambda: opened_table.scan().collect()) == {"GET": 12 + 1}
+    # the files; the checkpoint, which has their deletion vectors too, is small and still there
+    assert requests(lambda: opened_table.scan().collect()) == {"GET": 12}
     assert requests(opened_table.refresh) == {"LIST": 1}
+
+
+def test_the_folder_is_listed_while_the_log_is_read(delta: tuple[str, dict[str, str]], server: ObjectServer) -> None:
+    opened_table = lv.open_table(delta[0], storage_options=delta[1])
+    server.requests.clear()
+    for _ in range(2):
+        opened_table.list_ahead()
+        for thread in [thread for thread in threading.enumerate() if thread.name == "lakeview-names"]:
+            thread.join()
+    assert server.count() == {"LIST": 1}
+    opened_table.versions()
+    assert server.count()["LIST"] == 2, "the folder, and the log before its checkpoint"
+    opened_table.list_ahead()  # nobody needs the names of a version whose files were looked up
+    opened_table.versions()
+    assert server.count()["LIST"] == 3
+
+
+def test_an_inspection_reads_what_a_log_holds_once(delta: tuple[str, dict[str, str]], requests: Count) -> None:
+    look = lv.inspect(lv.open_table(delta[0], storage_options=delta[1]))
+    counts = requests(look.health)
+    # commits and the checkpoint, each once; the log before the checkpoint, and the folder
+    assert counts == {"GET": 13 + 1, "LIST": 2}
 
 
 def test_a_filter_reads_the_files_that_it_may_match(delta: tuple[str, dict[str, str]], requests: Count) -> None:

@@ -21,17 +21,18 @@ from lakeview.model.frames import VERSIONS
 from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.storage import NO_LISTING, Storage
+from lakeview.storage.names_ahead import NamesAhead
 
 _UNDATED = {name: kind for name, kind in VERSIONS.items() if name != "timestamp"}
 
 
-def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> pl.DataFrame:
+def readable_versions(log: TableLog, history: History, times: pl.DataFrame, folder: NamesAhead) -> pl.DataFrame:
     """VERSIONS, newest first.
 
     A version is readable if a base (commit 0 or a complete checkpoint) and an unbroken run of commits reach it, the
     newest checkpoint at or below it is whole as far as its footer shows, its protocol, file format and type changes are
     ones we implement, and its data files and deletion vectors are there. Files are looked up in one listing of the
-    table's folder; files recorded outside it are taken to be there, unless they lie outside the allowed roots. In a
+    table's `folder`; files recorded outside it are taken to be there, unless they lie outside the allowed roots. In a
     store that shows no folders `readable` is null.
     """
     bases = {c.version for c in log.checkpoints()}
@@ -39,7 +40,7 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame) -> p
     broken = history.unreadable_commits()
     problems = log.broken_checkpoints()
     with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as pool:  # each takes seconds of a million files
-        listing = pool.submit(log.storage.names)
+        listing = pool.submit(folder.take, log.latest)
         lives = history.lifetimes()  # reads the bases whole, and so may find that one cannot be read
         try:
             names = listing.result()

@@ -22,6 +22,7 @@ from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_footer import Footer
 from lakeview.rows.footer_reader import footer_bytes, unchecked_footer
 from lakeview.storage import Storage
+from lakeview.storage.byte_cache import SmallFiles
 from lakeview.storage.object_files import TAIL
 
 Piece: TypeAlias = pa.Array | pl.Series
@@ -45,19 +46,21 @@ threads save. Where little is read of them, in smaller ones still, whatever thei
 class ParquetActions:
     """One file of actions. Nothing is read before it is asked for; the footer is read once.
 
-    `path` below the table's root, and its `size` as `Storage.open` takes it; `name` for messages, and `parent`: the
-    checkpoint whose sidecar this is.
+    `path` below the table's root, and its `size` as `Storage.open` takes it; `name` for messages, `cache`:
+    where small files of a remote store stay; `parent`: the checkpoint whose sidecar this is.
     CorruptTableError for what cannot be read.
     """
 
-    def __init__(self, storage: Storage, path: str, size: int, name: str, parent: str | None = None) -> None:
+    def __init__(
+        self, storage: Storage, path: str, size: int, name: str, cache: SmallFiles | None, parent: str | None = None
+    ) -> None:
         self._storage = storage
+        self._cache = cache
         self._path = path
         self._recorded_size = size
         self.name = name
         self.parent = parent
         self._footer: Footer | None = None
-        self._data: bytes | None = None
 
     def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
         """The actions of each kind, where one of its keys is not null; nulls left out: absent and null are the same.
@@ -124,7 +127,6 @@ class ParquetActions:
 
             size = _rows_with_statistics(footer.rows(groups), is_wide) if "stats" in present else _BATCH_ROWS
             pieces = self._halves(groups, columns, size, take)
-            self._data = None
             arrays = _join_pieces(pieces)
             return arrays, sum(map(len, arrays.get("path", ())))
 
@@ -198,7 +200,6 @@ class ParquetActions:
         """CorruptTableError if even the footer cannot be read."""
         with readable(self.name, self.parent):
             self.footer.check()
-        self._data = None  # a log may have thousands of checkpoints that are checked, and not read
 
     # -- inside
 
@@ -212,16 +213,16 @@ class ParquetActions:
         return self._footer
 
     def _handle(self) -> IO[bytes]:
-        """The file. A small checkpoint of a remote store comes whole when it is first opened, and is kept until its
-        files have been read: footer, state and files are asked for one after the other (benches/bench_stores.py)."""
-        data = self._data  # another thread may drop it
+        """The file. A small checkpoint of a remote store comes whole when it is first opened, and stays in memory: its
+        footer, state, files and statistics are asked for one after the other (benches/bench_stores.py)."""
+        is_small = self._storage.remote and 0 < self._recorded_size <= TAIL
+        if self._cache is None or not is_small:
+            return self._storage.open(self._path, self._recorded_size)
+        data = self._cache.get(self._path)
         if data is None:
-            handle = self._storage.open(self._path, self._recorded_size)
-            small = self._storage.remote and self.parent is None and 0 < self._recorded_size <= TAIL
-            if not small or self._footer is not None:
-                return handle
-            with handle:
-                self._data = data = handle.read()
+            with self._storage.open(self._path, self._recorded_size) as handle:
+                data = handle.read()
+            self._cache.put(self._path, data)
         return BytesIO(data)
 
     @contextmanager

@@ -30,6 +30,6 @@ class CheckpointPiece:
         if self.parent is None and name.endswith(".json"):
             yield JsonActions(storage, self.path, name, self.version).files(kind, columns)
             return
-        file = ParquetActions(storage, self.path, self.size, name, self.parent)
+        file = ParquetActions(storage, self.path, self.size, name, None, self.parent)
         with readable(file.name, file.parent):
             yield from each_file_actions(file, kind, columns, storage.root)

@@ -28,6 +28,7 @@ from lakeview.delta.log.state import StatisticsReader, with_statistics
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.storage import Storage
+from lakeview.storage.byte_cache import SmallFiles
 
 UNREADABLE = (CorruptTableError, UnsupportedTableError, AccessDeniedError)
 """What keeps one checkpoint from being read, while the rest of a log still can be: broken files, files made to inflate,
@@ -48,8 +49,15 @@ _FEW_PATHS = 4_096
 class Checkpoint:
     """One complete checkpoint, read by column. Nothing is read before it is asked for."""
 
-    def __init__(self, storage: Storage, files: CheckpointFiles, last: LastListing | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        files: CheckpointFiles,
+        last: LastListing | None = None,
+        small_files: SmallFiles | None = None,
+    ) -> None:
         self._storage = storage
+        self._small_files = small_files
         self._last = LastListing() if last is None else last
         self.files = files
         self.version = files.version
@@ -59,7 +67,7 @@ class Checkpoint:
         path = f"{LOG_FOLDER}/{name}"
         if name.endswith(".json"):
             return JsonActions(self._storage, path, name, self.version)
-        return ParquetActions(self._storage, path, size, name)
+        return ParquetActions(self._storage, path, size, name, self._small_files)
 
     def protocol_and_metadata(self) -> tuple[Protocol | None, Metadata | None]:
         """The protocol and metaData actions; None for one that is not there. Read once."""
@@ -250,7 +258,7 @@ class Checkpoint:
 
     def _sidecar(self, path: str, size: int) -> ActionsFile:
         place = path if is_absolute(path) else f"{SIDECARS}/{path}"
-        return ParquetActions(self._storage, place, size, path.rpartition("/")[2], self._tops[0].name)
+        return ParquetActions(self._storage, place, size, path.rpartition("/")[2], None, self._tops[0].name)
 
 
 def _whole(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> pl.DataFrame:

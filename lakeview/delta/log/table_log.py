@@ -19,10 +19,11 @@ from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, commit_name
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.storage import Storage
-from lakeview.storage.byte_cache import ByteBoundedCache
+from lakeview.storage.byte_cache import ByteBoundedCache, SmallFiles
 from lakeview.storage.interface import FILES_AHEAD, READ_AHEAD, refuse_oversized
 
 _CACHE_BYTES = 64 << 20
+_SMALL_FILES_BYTES = 8 << 20
 _FIRST_BATCH, _BATCH = 8, 256
 _READ_BYTES, _PIECE_BYTES = 4 << 20, 512 << 10
 
@@ -37,13 +38,16 @@ class TableLog(LogListing):
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
         self._commits = ByteBoundedCache[int, bytes](_CACHE_BYTES, len)
+        self._small_files = SmallFiles(_SMALL_FILES_BYTES, len)
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
         self._last_listing = LastListing()
 
     def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
         """The reader of one checkpoint."""
         with self._lock:
-            return self._checkpoints.setdefault(files.names, Checkpoint(self.storage, files, self._last_listing))
+            if files.names not in self._checkpoints:
+                self._checkpoints[files.names] = Checkpoint(self.storage, files, self._last_listing, self._small_files)
+            return self._checkpoints[files.names]
 
     def broken_checkpoints(self) -> dict[int, str]:
         """Versions whose checkpoint cannot be a base, and why, as far as footers and one listing of the sidecars tell.
