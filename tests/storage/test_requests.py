@@ -167,3 +167,12 @@ def test_an_iceberg_table_is_read_without_asking_for_sizes(
     opened_table = lv.open_table(address, storage_options=server.options("s3"))
     # the manifest list, three manifests and three data files, whose sizes are recorded
     assert requests(lambda: opened_table.scan().collect()) == {"GET": 1 + 3 + 3}
+
+
+def test_an_inspection_reads_manifests_once(tmp_path: Path, server: ObjectServer, requests: Count) -> None:
+    history = table(tmp_path / "orders", rows=3)
+    address = f"{server.bucket()}/orders"
+    server.copy(history.root, address)
+    look = lv.inspect(lv.open_table(address, storage_options=server.options("s3")))
+    # three manifest lists and three manifests; the folder, and its metadata for files of the log
+    assert requests(look.health) == {"GET": 3 + 3, "LIST": 2}
