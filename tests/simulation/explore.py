@@ -339,14 +339,15 @@ class _Run:
                 late = replace(failing, late=(*failing.late, (at, call)))
                 yield "late", lambda: self._answered(late, at, place, call, None, error)
         if self._names.lists_late and call.kind in LISTINGS and call.path in ("", self._names.folder):
+            whole = self._reply(state.files, call)
             for fault, files in _unseen(state.files, self._simulation.base.files, self._names):
                 answer = self._reply(files, call)
-                if answer != self._reply(state.files, call):
+                if answer != whole:
                     yield fault, partial(self._answered, failing, at, place, call, None, answer)
 
     def _reply(self, files: Files, call: Call) -> Reply:
         """What a call gets, a listing without the names that no writer looks for."""
-        if call.kind == "list":
+        if call.kind == "list" and self._names.is_listed is not None:
             files = files.only(self._names.is_listed)
         return reply(files, call)
 

@@ -102,10 +102,9 @@ def reply(files: Files, call: Call) -> Reply:
     if call.kind == "walk":
         return tuple(sorted((name, len(f.data), f.modified) for name, f in files.content.items()))
     if call.kind == "list":
+        parts = ((*_split(name), file) for name, file in files.content.items())
         return tuple(sorted(
-            (posixpath.basename(name), len(f.data), f.modified)
-            for name, f in files.content.items()
-            if posixpath.dirname(name) == call.path and posixpath.basename(name) >= call.start
+            (name, len(f.data), f.modified) for folder, name, f in parts if folder == call.path and name >= call.start
         ))  # fmt: skip
     file = files.content.get(call.path)
     if call.kind == "exists":
@@ -117,6 +116,12 @@ def reply(files: Files, call: Call) -> Reply:
     if file is None:
         return Failure("absent", call.path)
     return file.data if call.kind == "read" else file.data[call.first : call.first + call.length]
+
+
+@cache
+def _split(path: str) -> tuple[str, str]:
+    """The folder and the name in a path: listings ask for those of few paths, hundreds of thousands of times."""
+    return posixpath.split(path)
 
 
 @cache
@@ -148,7 +153,7 @@ class LogNames:
 
     `is_log`: whether a path is one of them; `is_commit`: whether its creation is a commit; `is_hint`: whether it is
     replaced to point at newer ones; `version_of`: the number in a name; `is_listed`: whether writers that list a folder
-    look for the name; `lists_late`: whether listings may be old: a catalog's are not.
+    look for the name, None if they look for all; `lists_late`: whether listings may be old: a catalog's are not.
     """
 
     folder: str
@@ -156,7 +161,7 @@ class LogNames:
     is_commit: Callable[[str], bool]
     is_hint: Callable[[str], bool]
     version_of: Callable[[str], int]
-    is_listed: Callable[[str], bool] = lambda _: True
+    is_listed: Callable[[str], bool] | None = None
     lists_late: bool = True
 
 
