@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import polars as pl
 import pytest
@@ -12,9 +12,12 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write import curve
+from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.optimize import groups_of
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CommitConflictError, InvalidRequestError
 from lakeview.model.schema import Schema
+from lakeview.rows.tasks import FileTask
 from tests.builders.findings import GRAVE
 from tests.builders.opening import open_delta_table
 
@@ -191,3 +194,19 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, arguments: dict[str, An
     table = make_table(tmp_path, {}, ("part",))
     with pytest.raises(InvalidRequestError, match=words):
         table.optimize(**arguments)
+
+
+def test_to_group_many_files_takes_a_few_looks_at_each() -> None:
+    class CountedFile:
+        partition = ()
+        row: ClassVar = {"vector": None, "stats": None}
+        looks = 0
+
+        @property
+        def task(self) -> FileTask:
+            CountedFile.looks += 1
+            return FileTask("/t", "f", Schema(()), size=10)
+
+    files = [cast(LiveFile, CountedFile()) for _ in range(2_000)]
+    assert [len(group) for group in groups_of(files, 10_000, ())] == [1_000, 1_000]
+    assert CountedFile.looks < 10 * len(files), "else the time grows with the square of the files"

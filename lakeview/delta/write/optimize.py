@@ -85,11 +85,13 @@ def _groups(files: Iterable[LiveFile], target: int, *, whole: bool) -> Iterator[
             yield members
             continue
         group: list[LiveFile] = []
+        size = 0
         for file in (f for f in members if _worth(f, target)):
-            if group and _size(group) + file.task.size > target:
+            if group and size + file.task.size > target:
                 yield from _useful(group)
-                group = []
+                group, size = [], 0
             group.append(file)
+            size += file.task.size
         yield from _useful(group)
 
 
