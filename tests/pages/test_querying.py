@@ -500,7 +500,7 @@ def test_what_was_cancelled_is_not_begun_again_and_others_keep_their_answers(mon
     state: dict[str, Any] = {}
     monkeypatch.setattr("streamlit.session_state", state)
     monkeypatch.setattr("streamlit.button", lambda *_, **__: False)
-    monkeypatch.setattr("lakeview.app.selection.remembered", lambda: Selection("t"))
+    monkeypatch.setattr("lakeview.app.selection.remembered_selection", lambda: Selection("t"))
     cheap, allowed = budget.Cost(1, 10, 1), budget.Budget(100, 30)
 
     def is_asked(key: str, request: str) -> bool:
@@ -561,7 +561,7 @@ def test_the_next_run_of_a_page_waits_for_the_query_that_the_one_before_cancels(
     state: dict[str, Any] = {}
     monkeypatch.setattr("streamlit.session_state", state)
     monkeypatch.setattr("streamlit.button", lambda *_, **__: False)
-    monkeypatch.setattr("lakeview.app.selection.remembered", lambda: Selection("t"))
+    monkeypatch.setattr("lakeview.app.selection.remembered_selection", lambda: Selection("t"))
     is_running, is_cancelled = Event(), Event()
     starts: list[Request] = []
 

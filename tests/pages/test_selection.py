@@ -200,13 +200,13 @@ def test_refresh_without_a_new_commit_says_so(good: Path) -> None:
 
 WIDGET_SCRIPT = """
 import streamlit as st
-from lakeview.app.widget_state import begin, linked
+from lakeview.app.widget_state import begin, link_widget
 
 begin("here")
-st.selectbox("Order", ["path", "size"], key=linked("order", "path", ["path", "size"]))
-st.slider("Days", 0, 30, key=linked("days", 7, range(31)))
-st.multiselect("Columns", ["a", "b"], key=linked("columns", [], ["a", "b"], many=True))
-st.text_input("Where", key=linked("where"))
+st.selectbox("Order", ["path", "size"], key=link_widget("order", "path", ["path", "size"]))
+st.slider("Days", 0, 30, key=link_widget("days", 7, range(31)))
+st.multiselect("Columns", ["a", "b"], key=link_widget("columns", [], ["a", "b"], many=True))
+st.text_input("Where", key=link_widget("where"))
 """
 
 
@@ -260,11 +260,11 @@ def test_a_widget_that_the_browser_has_not_drawn_yet_is_sent_its_state_with_ever
 
 SOMETIMES = """
 import streamlit as st
-from lakeview.app.widget_state import begin, linked
+from lakeview.app.widget_state import begin, link_widget
 
 begin("here")
 if st.toggle("Filter", value=True, key="filter"):
-    st.text_input("Where", key=linked("where"))
+    st.text_input("Where", key=link_widget("where"))
 """
 
 
