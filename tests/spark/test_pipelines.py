@@ -46,6 +46,7 @@ class Shop:
         self.dataset: Dataset = parse_config(f"output: o\ntables:\n  orders:\n    {text}").tables["orders"]
         self.sink: Any = lv.create_table(str(folder / "sink"), rows().to_arrow().schema)
         self.output = str(folder / "lake")
+        self.lines: list[str] = []
 
     def publish(self, run: str = "r", kill: str | None = None, days: int = 0) -> str:
         def step(name: str) -> None:
@@ -56,7 +57,9 @@ class Shop:
         graph = Graph({"sink": str(self.folder / "sink")}, ("totals",), flows)
         clock = lambda: datetime.now(UTC) + timedelta(days)  # noqa: E731, TID251 (records are sorted by it)
         records = Records(self.output, "shop", clock, "mara")
-        publisher = Publisher(self._spark, "shop", run, self.output, graph, records, clock, step, user="mara")
+        publisher = Publisher(
+            self._spark, "shop", run, self.output, graph, records, clock, step, user="mara", say=self.lines.append
+        )
         outcome = publisher.publish("orders", self.dataset)
         publisher.maintain("orders", self.dataset, outcome)
         return outcome
@@ -80,6 +83,9 @@ def test_rows_are_published_once_and_each_failed_row_goes_where_its_expectation_
     shop.sink.append(rows((1, "a", 5), (1, "a", 6), (2, None, 1), (3, "c", -1), (4, None, -1), (5, "e", 500)))
     assert shop.publish("r1") == "succeeded"
     assert shop.table().rows() == [(1, "a", 5), (5, "e", 500)]
+    counts, failed = shop.lines[0].split("; ")
+    assert counts == "orders: 6 rows in, 2 out, 2 dropped, 2 quarantined"
+    assert failed == "rows that fail: priced 2 (quarantine), named 2 (drop), once 1 (drop), small 1 (warn)"
     apart = shop.table("_lakeview/quarantine/orders")
     assert apart.select("id", "_expectations", "_run_id").rows() == [
         (3, ["priced"], "r1"), (4, ["priced", "named"], "r1"),

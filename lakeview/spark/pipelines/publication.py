@@ -54,6 +54,13 @@ class Publication(msgspec.Struct, frozen=True):
         """As text of a commit."""
         return msgspec.json.encode(_Envelope(self)).decode()
 
+    def summary(self) -> str:
+        """What became of the rows, and which expectations some of them fail, in a line."""
+        removed = ((self.rows_dropped, "dropped"), (self.rows_quarantined, "quarantined"))
+        counts = [f"{self.rows_in:,} rows in", f"{self.rows_out:,} out", *(f"{n:,} {what}" for n, what in removed if n)]
+        failed = [f"{r.name} {r.rows_failed:,} ({r.action})" for r in self.results if r.rows_failed]
+        return ", ".join(counts) + ("; rows that fail: " + ", ".join(failed) if failed else "")
+
 
 class _Envelope(msgspec.Struct):
     """Names whose metadata it is: other writers of the table have theirs."""

@@ -164,9 +164,10 @@ class Publisher:
             if counts.quarantined:
                 done = self._set_apart(name, dataset, divided, target, app, done)
                 self.step(f"quarantined {name}")
-            self._write(name, target, dataset, divided, app, done)
+            done = self._write(name, target, dataset, divided, app, done)
         finally:
             divided.unpersist()
+        self.say(f"{name}: {done.summary()}")
 
     def _rows(self, table: str, source: Source, access: StoreAccess) -> DataFrame:
         if source.view:
@@ -242,7 +243,8 @@ class Publisher:
     def _write(
         self, name: str, target: DeltaTable, dataset: Dataset, divided: DataFrame, app: tuple[str, int],
         done: Publication,
-    ) -> None:  # fmt: skip
+    ) -> Publication:  # fmt: skip
+        """Commit the rows that no expectation removes; the publication as its commit records it."""
         good = divided.where(~expectations.is_removed(dataset.rules)).drop(expectations.FAILED)
         if dataset.order_by:
             good = expectations.latest_of_keys(good, dataset.keys, dataset.order_by)
@@ -260,12 +262,13 @@ class Publisher:
                 self.spark, target, good, merge_plan(dataset, good), merge_schema=dataset.merge_schema, application=app,
                 user=self.user, user_metadata=done.user_metadata(), clock=self.clock,
             )  # fmt: skip
-            return
+            return done
         mode = "overwrite" if dataset.publish is Mode.OVERWRITE else "append"
         writer = self._once(good, app).mode(mode).option("userMetadata", done.user_metadata())
         if dataset.merge_schema:
             writer = writer.option("mergeSchema", "true")
         writer.save(target.address)
+        return done
 
     def _once(self, rows: DataFrame, app: tuple[str, int]) -> DataFrameWriter:
         """A writer of rows that changes nothing where the table has this version of the application."""
