@@ -25,7 +25,12 @@ __all__ = ["demo_lake"]
 gc.disable()
 """Until the tests are collected: what is made until then stays to the end, and is not to be looked through again."""
 
-hypothesis.settings.register_profile("lakeview", deadline=None, derandomize=os.environ.get("CI") == "true")
+hypothesis.settings.register_profile(
+    "lakeview",
+    deadline=None,
+    derandomize=os.environ.get("CI") == "true",
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # seconds of a busy machine say nothing about a strategy
+)
 hypothesis.settings.load_profile("lakeview")
 
 COSTS = ("golden", "app", "slow", "spark", "browser")

@@ -178,7 +178,9 @@ STEP = st.tuples(st.sampled_from(["add", "remove", "mask", "copy"]), st.integers
 
 
 @given(st.lists(STEP, min_size=1, max_size=6))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 def test_any_two_versions_differ_as_their_rows_do(tmp_path_factory: pytest.TempPathFactory, steps: list[Any]) -> None:
     history = with_vectors(DeltaHistory(tmp_path_factory.mktemp("t")))
     live: dict[str, Any] = {"f": None}

@@ -216,7 +216,9 @@ def test_change_files_that_do_not_say_the_kind_are_corrupt(history: DeltaHistory
 # -- the law of changes
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.data())
 def test_rows_and_their_changes_give_the_next_rows(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

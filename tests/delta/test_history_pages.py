@@ -127,7 +127,7 @@ def test_the_second_time_nothing_is_read(history: DeltaHistory) -> None:
 
 
 @given(st.data())
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @pytest.mark.slow
 def test_whatever_happened_pages_add_up_to_the_whole(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

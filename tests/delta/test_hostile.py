@@ -314,7 +314,7 @@ FIELDS = ["path", "size", "stats", "partitionValues", "tags", "schemaString", "c
         max_size=4,
     )
 )
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @pytest.mark.slow
 def test_whatever_stands_in_a_commit_is_a_designed_error_or_shown(
     tmp_path_factory: pytest.TempPathFactory, actions: list[Any]
