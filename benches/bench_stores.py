@@ -120,6 +120,7 @@ def tasks(address: str, options: Mapping[str, str]) -> Mapping[str, tuple[Task, 
         ),
         "history": (lambda: ours().history().height, lambda: len(theirs().history())),
         "versions": (lambda: int(ours().versions()["readable"].sum()), None),
+        "findings": (lambda: lv.inspect(ours()).health().height, None),
         "count of rows": (
             lambda: ours().scan().select(pl.len()).collect().item(),
             lambda: int(dataset().count_rows()),
