@@ -25,9 +25,9 @@ WRITER_FEATURES = frozenset(
     {
         "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "checkpointProtection", "clustering",
         "columnMapping", "deletionVectors", "domainMetadata", "generatedColumns", "identityColumns",
-        "inCommitTimestamp", "invariants", "rowTracking", "timestampNtz", "typeWidening", "typeWidening-preview",
-        "v2Checkpoint", "vacuumProtocolCheck", "variantShredding", "variantShredding-preview", "variantType",
-        "variantType-preview",
+        "inCommitTimestamp", "invariants", "materializePartitionColumns", "rowTracking", "timestampNtz", "typeWidening",
+        "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck", "variantShredding", "variantShredding-preview",
+        "variantType", "variantType-preview",
     }
 )  # fmt: skip
 """Writer features that this writer implements. Variants are written as they were, or unshredded."""

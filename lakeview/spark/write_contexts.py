@@ -12,6 +12,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.context import WriteContext, write_context
 from lakeview.delta.write.create import check_creatable
 from lakeview.delta.write.evolution import merge_schemas
+from lakeview.delta.write.rules import property_features
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import Schema
@@ -34,7 +35,9 @@ def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
         )
     check_creatable(rows_schema, partition_by, options.properties, options.path)
     root = open_storage(options.path, options=options.access.options, decode=True).root
-    return write_context(root, rows_schema, partition_by, options.properties)
+    context = write_context(root, rows_schema, partition_by, options.properties)
+    features = set(property_features(options.properties))
+    return replace(context, materialize_partitions="materializePartitionColumns" in features)
 
 
 def _partition_columns(options: WriteOptions, rows_schema: Schema) -> list[str]:

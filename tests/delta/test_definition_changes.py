@@ -412,8 +412,8 @@ def test_fields_of_structs_change_wherever_the_struct_is(tmp_path: Path) -> None
 DECLARED = [
     "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "checkpointProtection", "clustering",
     "columnMapping", "deletionVectors", "domainMetadata", "generatedColumns", "icebergCompatV1", "icebergCompatV2",
-    "identityColumns", "inCommitTimestamp", "invariants", "rowTracking", "timestampNtz", "typeWidening",
-    "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck", "variantType", "variantType-preview",
+    "identityColumns", "inCommitTimestamp", "invariants", "materializePartitionColumns", "rowTracking", "timestampNtz",
+    "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck", "variantType", "variantType-preview",
 ]  # fmt: skip
 READERS = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",

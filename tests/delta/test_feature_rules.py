@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
@@ -336,3 +339,33 @@ def test_features_are_dropped_from_what_the_transaction_leaves(tmp_path: Path) -
         with pytest.raises(InvalidRequestError, match="uses changeDataFeed"):
             txn.drop_feature("changeDataFeed")
     assert table.state().protocol == Protocol(1, 7, None, ["appendOnly", "changeDataFeed", "invariants"])
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_files_hold_partition_columns_where_the_table_asks_for_them(tmp_path: Path, mode: str) -> None:
+    features = {"delta.feature.materializePartitionColumns": "supported", "delta.columnMapping.mode": mode}
+    schema = {"part": "string", "id": "long", "day": "date"}
+    table = lv.create_table(
+        tmp_path / "t",
+        schema,
+        partition_by=["part", "day"],
+        properties={**features, "delta.enableChangeDataFeed": "true"},
+    )
+    assert isinstance(table, DeltaTable)
+    days = [date(2020, 1, 1), None]
+    table.append(pl.DataFrame({"part": ["", "é/%"], "id": [1, 2], "day": days}))
+    table.update({"id": "id + 5"}, "id = 2")
+    table.optimize()
+    names = [field.stored_name for field in (table.snapshot().schema[n] for n in ("id", "part", "day"))]
+    paths = [path for path in (tmp_path / "t").rglob("*.parquet") if "_delta_log" not in path.parts]
+    assert len(paths) > 2
+    for path in paths:
+        columns = pq.ParquetFile(path).schema_arrow.names
+        assert [name for name in columns if name != "_change_type"] == names
+        assert columns[-2:] == names[1:]
+    rows = [(None, 1, days[0]), ("é/%", 7, None)]
+    assert sorted(table.scan().collect().rows(), key=str) == sorted(rows, key=str)
+    stored = pl.concat(pl.read_parquet(tmp_path / "t" / p, hive_partitioning=False) for p in table.files()["path"])
+    assert sorted(stored.select(names[1], names[0], names[2]).rows(), key=str) == sorted(rows, key=str)
+    for action in table.commit(1).filter(kind="add")["action"]:
+        assert set(json.loads(json.loads(action)["stats"])["nullCount"]) == {names[0]}

@@ -29,7 +29,7 @@ class WriteContext:
     `random_prefix`: so many random characters name its folder, instead of partition values; `fill_missing`: fields of
     structs that the rows lack are null. `tracked`: the columns that keep ids of rows that move (row tracking).
     `change_data`: the rows are what a commit changes, not part of the table. `page_version`: of Parquet's data pages.
-    `write_id`: in the names of all files of one write.
+    `write_id`: in the names of all files of one write. `materialize_partitions`: files hold the partition columns too.
     """
 
     root: str
@@ -47,6 +47,7 @@ class WriteContext:
     change_data: bool = False
     page_version: Literal["1.0", "2.0"] = "1.0"
     write_id: str = ""
+    materialize_partitions: bool = False
 
     def folder_prefix(self) -> str:
         """So many random letters and digits as begin a file's path; empty where partition values do."""

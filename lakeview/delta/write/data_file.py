@@ -62,10 +62,11 @@ class DataFile:
     def write(self, rows: pa.Table) -> None:
         """Write a part of the rows, as one row group."""
         context = self._context
-        fields = [f for f in (*context.schema, *context.tracked) if f.name in rows.schema.names]
-        stored = stored_table(rows, fields)
+        fields = {f.name: f for f in (*context.schema, *context.tracked)}
+        stored = stored_table(rows, [fields[name] for name in rows.schema.names])
         if self._writer is None:
-            self._texts = text_columns(stored.schema)
+            partitions = self._recorded.keys()  # have no statistics: the log says their one value
+            self._texts = {name: leaf for name, leaf in text_columns(stored.schema).items() if name not in partitions}
             self._writer = pq.ParquetWriter(
                 self._file,
                 stored.schema,

@@ -22,8 +22,8 @@ from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 OF_WRITERS = frozenset(
     {
         "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "checkpointProtection", "clustering",
-        "domainMetadata", "generatedColumns", "identityColumns", "inCommitTimestamp", "invariants", "rowTracking",
-        "vacuumProtocolCheck",
+        "domainMetadata", "generatedColumns", "identityColumns", "inCommitTimestamp", "invariants",
+        "materializePartitionColumns", "rowTracking", "vacuumProtocolCheck",
     }
 )  # fmt: skip
 """Features of which readers need nothing; what earlier versions did with them makes no difference."""

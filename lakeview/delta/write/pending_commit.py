@@ -126,9 +126,11 @@ class PendingCommit:
             self._storage.root, self.schema, self.definition.partition_columns, self.definition.properties,
             self._clustering,
         )  # fmt: skip
-        if not self._keeps_row_ids:
-            return context
-        return replace(context, tracked=tracked_fields(self.schema, self.definition.properties))
+        return replace(
+            context,
+            tracked=tracked_fields(self.schema, self.definition.properties) if self._keeps_row_ids else (),
+            materialize_partitions=self.definition.supports("materializePartitionColumns"),
+        )
 
     def row_changes(self) -> RowChanges:
         """Where an operation says which rows go and come."""

@@ -93,11 +93,13 @@ def discard(adds: Sequence[AddFile], storage: Storage) -> None:
 def _partitions(
     table: pa.Table, context: WriteContext
 ) -> Iterable[tuple[tuple[str | None, ...], dict[str, Any], pa.Table]]:
-    """Partitions by the text of their values, these values, and the rows that have them without the partition columns;
-    in order of first appearance."""
+    """Partitions by the text of their values, these values, and the rows that have them without the partition columns,
+    or with them behind all others; in order of first appearance."""
     columns = context.partition_columns
     check_storable([f for f in context.schema if f.name not in columns])
     data = table.drop_columns(list(columns))
+    if context.materialize_partitions:  # "placing them after the data columns"  delta protocol
+        data = table.select([*data.schema.names, *columns])
     if not columns:
         yield (), {}, data
         return
