@@ -1,6 +1,7 @@
 """Values inside a partition's text, `month=3/path=a%2Fb`: a slash stands between keys and in no value.
 
-Folders of Hive escape a slash likewise. `%` itself stays as it is, but in front of `2F` and `25`.
+Folders of Hive escape a slash likewise. `%` itself stays as it is, but in front of `2F` and `25`. `null` is the value
+null; a text of these four letters stands in quotes, `month="null"`, wherever it is shown.
 """
 
 from __future__ import annotations
@@ -12,11 +13,18 @@ SLASH, PERCENT = "%2F", "%25(2F|25)"
 what follows it."""
 
 
+NULL = "null"
+"""The value null as it stands in a partition's text."""
+
+_LIKE_NULL = '^("*null"*)$'
+
+
 def escape(values: pl.Expr) -> pl.Expr:
-    """Values as they stand in a partition's text: no two share one."""
-    return values.str.replace_all("%(2F|25)", "%25$1").str.replace_all("/", SLASH, literal=True)
+    """Values as they stand in a partition's text, null as NULL: no two share one."""
+    texts = values.str.replace_all("%(2F|25)", "%25$1").str.replace_all("/", SLASH, literal=True)
+    return texts.str.replace(_LIKE_NULL, '"$1"').fill_null(NULL)
 
 
 def unescape(texts: pl.Expr) -> pl.Expr:
-    """The values that `escape` made these of."""
+    """The values that `escape` made these of; NULL stays, and so do the quotes of texts like it."""
     return texts.str.replace_all(SLASH, "/", literal=True).str.replace_all(PERCENT, "%$1")

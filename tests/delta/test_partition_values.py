@@ -16,7 +16,7 @@ from lakeview.delta.data.partition_values import parse_values, serialize
 from lakeview.model.data_types import DecimalType, PrimitiveType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import polars_type
-from lakeview.views.partitions.keys import partition_keys
+from lakeview.views.partitions.keys import partition_keys, short_names
 from lakeview.views.partitions.sizes import partition_sizes
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
@@ -88,6 +88,16 @@ def test_no_two_partitions_share_a_text(history: DeltaHistory, one: dict[str, st
     assert sizes["files"].to_list() == [1, 1]
     keys = partition_keys(sizes["partition_text"], ["a", "b"])
     assert set(keys.rows()) == {tuple(one.values()), tuple(other.values())}
+
+
+def test_the_text_null_is_another_partition_than_null(history: DeltaHistory) -> None:
+    values = [None, "null", '"null"', '"null']
+    history.create({"x": "long", "p": "string"}, partition_by=("p",))
+    history.commit(*(add(f"f{place}", partition={"p": value}) for place, value in enumerate(values)))
+    sizes = partition_sizes(lv.open_table(history.address).snapshot())
+    assert set(sizes["partition_text"]) == {"p=null", 'p="null"', 'p=""null""', 'p=""null"'}
+    assert sizes["files"].to_list() == [1, 1, 1, 1]
+    assert set(short_names(sizes["partition_text"], ["p"])) == set(sizes["partition_text"]), "as charts show them"
 
 
 WRONG = [

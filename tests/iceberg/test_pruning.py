@@ -177,6 +177,14 @@ def test_no_two_partitions_share_a_text(tmp_path: Path) -> None:
     assert texts == ["n=1/s=x%2Fy", "n=1/s=x%252Fy"]
 
 
+def test_the_text_null_is_another_partition_than_null(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS, [(2, "identity", "s")])
+    for name, value in (("a", None), ("b", "null"), ("c", '"null"')):
+        history.append(name, [{"n": 1, "s": value}])
+    texts = lv.open_table(history.address).snapshot().files.sort("path")["partition_text"].to_list()
+    assert texts == ["s=null", 's="null"', 's=""null""']
+
+
 def test_a_field_id_that_specs_share_for_different_columns_prunes_nothing(tmp_path: Path) -> None:
     """Specs of version 1 count their fields from 1000 each."""
     history = IcebergHistory(tmp_path / "t", FIELDS, [(1, "identity", "n")], version=1)

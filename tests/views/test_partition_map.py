@@ -86,6 +86,13 @@ def test_the_picture_goes_by_the_number_of_keys(snapshot: Snapshot, kind: str) -
     assert views.partitions.keys.partition_kind(snapshot.partition_columns, snapshot.files["partition_text"]) == kind
 
 
+def test_a_text_null_is_no_step_in_time() -> None:
+    texts = pl.Series(["month=2023-11", "month=2024-02"])
+    kind = views.partitions.keys.partition_kind
+    assert kind(("month",), pl.concat([texts, pl.Series(["month=null"])])) == "time"
+    assert kind(("month",), pl.concat([texts, pl.Series(['month="null"'])])) == "one"
+
+
 def test_steps_in_time_show_what_is_missing() -> None:
     snapshot = table(("ts_month",), "ts_month=2023-11", "ts_month=2024-02", "ts_month=null")
     sizes = views.partitions.sizes.partition_sizes(snapshot)

@@ -120,13 +120,12 @@ def calendar(values: pl.Series) -> pl.Series:
 
 
 def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
-    """Partition values for people: `month=3/day=2`, `month=null`, `path=a%2Fb`."""
+    """Partition values for people: `month=3/day=2`, `month=null`, `path=a%2Fb`, `name="null"` of a text."""
     maps = values.to_frame("values")
     parts: list[pl.Expr] = []
     for i, field in enumerate(fields):
         text = pl.col("values").map.get(field.stored_name)
-        value = pl.when(text.is_null() | (text == "")).then(pl.lit("null")).otherwise(escape(text))
-        parts += [pl.lit(("/" if i else "") + field.name + "="), value]
+        parts += [pl.lit(("/" if i else "") + field.name + "="), escape(text.replace("", None))]
     return maps.select(pl.concat_str(parts).alias("partition_text")).to_series()
 
 

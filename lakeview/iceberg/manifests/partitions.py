@@ -163,9 +163,7 @@ def partition_text(
     if not columns or not entries.height:
         return pl.Series("partition_text", [None] * entries.height, dtype=pl.String)
     tuples = entries["partition"].struct.unnest()
-    texts = pl.DataFrame(
-        [entries["spec_id"], *(readable(c, tuples[c.key]).fill_null("null").alias(c.key) for c in columns)]
-    )
+    texts = pl.DataFrame([entries["spec_id"], *(readable(c, tuples[c.key]).alias(c.key) for c in columns)])
     out = pl.lit(None, dtype=pl.String)
     for spec_id, ids in specs.items():
         mine = [c for c in columns if c.field.field_id in ids]

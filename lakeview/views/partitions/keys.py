@@ -14,7 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from lakeview.model.partition_texts import unescape
+from lakeview.model.partition_texts import NULL, unescape
 from lakeview.model.snapshot import Snapshot
 
 Grain = Literal["year", "month", "day", "hour"]
@@ -140,7 +140,7 @@ def partition_kind(names: Sequence[str], texts: pl.Series) -> _Kind:
 def time_key(texts: pl.Series) -> TimeKey | None:
     """How these texts of one key are moments; None where one of them is none. Nulls are left out."""
     distinct = texts.drop_nulls().unique()
-    distinct = distinct.filter(distinct != "null")
+    distinct = distinct.filter(distinct != NULL)
     if not distinct.len():
         return None
     for grain, pattern, template in _FORMATS:
@@ -153,7 +153,7 @@ def time_key(texts: pl.Series) -> TimeKey | None:
 def sequence(texts: pl.Series) -> tuple[list[int], Callable[[int], str]] | None:
     """Texts of one key as consecutive whole numbers, and back to text; None where they are no sequence."""
     distinct = texts.drop_nulls().unique()
-    distinct = distinct.filter(distinct != "null")
+    distinct = distinct.filter(distinct != NULL)
     if not distinct.len():
         return None
     key = time_key(distinct)
