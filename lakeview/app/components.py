@@ -17,7 +17,7 @@ from lakeview.app.pages import PAGES
 from lakeview.app.table_cells import Column, cells_and_columns, pandas_rows
 from lakeview.app.widget_state import link_widget
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import choices, shorten
+from lakeview.model.printable import choices, shorten, visible
 
 ROW_HEIGHT = 28
 BROKEN_LINES = 57
@@ -45,8 +45,8 @@ _SEVERITIES = {
 
 
 def escape(text: str) -> str:
-    """Text of the table's own, so that markdown shows it as it is."""
-    return _SPECIAL.sub(r"\\\1", _ESCAPED_TOO.sub(_WORD_JOINER, text))
+    """Text of the table's own, so that markdown shows it as it is, and what is unseen in it as its escape."""
+    return _SPECIAL.sub(r"\\\1", _ESCAPED_TOO.sub(_WORD_JOINER, visible(text)))
 
 
 def dark() -> bool:

@@ -10,6 +10,7 @@ import polars as pl
 
 from lakeview import views
 from lakeview.app import widths
+from lakeview.model.printable import visible_texts
 
 Format = Callable[[pl.Series], pl.Series]
 
@@ -80,12 +81,13 @@ def cells_and_columns(
 
 
 def pandas_rows(rows: pl.DataFrame) -> Any:
-    """Rows as a pandas frame, which Streamlit's tables are drawn from.
+    """Rows as a pandas frame, which Streamlit's tables are drawn from; what is unseen in texts as its escape.
 
     By Arrow. polars' own `to_pandas`, which Streamlit would call, waits for polars' threads and holds the interpreter's
     lock meanwhile; where these wait for that lock, to call a function of Python in an expression of another user,
     the app stops for good (polars 1.x, `PyDataFrame.to_pandas`).
     """
+    rows = pl.DataFrame([visible_texts(column) if column.dtype == pl.String else column for column in rows])
     return rows.to_arrow().to_pandas(date_as_object=False)
 
 

@@ -17,6 +17,7 @@ from lakeview import views
 from lakeview.app import answers
 from lakeview.app.components import unknown_name
 from lakeview.app.widget_state import link_widget, write_parameter
+from lakeview.model.printable import visible
 
 MEASURES = ("rows", "bytes", "files")
 ALL_WRITERS = "all writers"
@@ -114,6 +115,7 @@ def _writer(writers: list[str]) -> str | None:
     choice = st.selectbox(
         "Writer",
         [ALL_WRITERS, *writers],
+        format_func=visible,
         key=WRITER,
         on_change=lambda: write_parameter(
             WRITER, "" if st.session_state[WRITER] == ALL_WRITERS else st.session_state[WRITER]

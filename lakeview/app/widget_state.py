@@ -13,6 +13,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.common import user_key_from_element_id
 
+from lakeview.model.printable import visible
+
 _T = TypeVar("_T")
 _PAGE, _LINKS, _DEFAULTS = "_held_on", "_held", "_defaults"
 
@@ -62,12 +64,27 @@ def link_widget(
     return key
 
 
-def choice(label: str, options: Sequence[_T], key: str, default: _T | None = None, *, width: int, **more: Any) -> _T:
+def choice(
+    label: str,
+    options: Sequence[_T],
+    key: str,
+    default: _T | None = None,
+    *,
+    width: int,
+    format_func: Callable[[_T], str] = str,
+    **more: Any,
+) -> _T:
     """A box of options whose label is for screen readers alone, in the link under this key; at first the default, or
     without one the first option."""
     start = options[0] if default is None else default
     state: _T = st.selectbox(
-        label, options, key=link_widget(key, start, options), label_visibility="collapsed", width=width, **more
+        label,
+        options,
+        key=link_widget(key, start, options),
+        format_func=lambda option: visible(format_func(option)),
+        label_visibility="collapsed",
+        width=width,
+        **more,
     )
     return state
 

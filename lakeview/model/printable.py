@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
+from unicodedata import category
 
 import polars as pl
 
@@ -56,6 +57,27 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+_SPACES, _LINES = "Zs", "\n\r\t"
+_UNSEEN = r"[\p{C}\p{Zl}\p{Zp}]"
+"""Matches every character that `visible` escapes, and lines and tabs."""
+
+
+def visible(text: str) -> str:
+    """A text with what cannot be seen in it written as `printable` has it, so that no two names look alike and none is
+    turned around; lines, tabs and spaces of every width stay."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in _LINES or c.isprintable() or category(c) == _SPACES else printable(c) for c in text)
+
+
+def visible_texts(texts: pl.Series) -> pl.Series:
+    """A column of texts, each as `visible` gives it."""
+    odd = texts.alias("texts").str.contains(_UNSEEN)  # polars takes a name such as `^x$` as a pattern
+    if not odd.any():
+        return texts
+    return pl.Series(texts.name, [None if text is None else visible(text) for text in texts], dtype=pl.String)
 
 
 def example_text(value: object) -> str:

@@ -49,6 +49,8 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ODD = "\N{RIGHT-TO-LEFT OVERRIDE}gpj.\N{ZERO WIDTH SPACE}\x07\x1b[31m\x00\r\n\t\N{REPLACEMENT CHARACTER}" + "x" * 10_000
 """Turns around what follows, hides, rings, colours a terminal, ends a line, and is longer than any screen."""
 
+UNSEEN = set("\N{RIGHT-TO-LEFT OVERRIDE}\N{ZERO WIDTH SPACE}")
+
 NAMES = {"markup": EVIL, "control characters": ODD}
 
 
@@ -114,7 +116,11 @@ def test_text_of_a_table_is_no_markup(page: str, evil: Path) -> None:
 def test_characters_that_are_no_text_break_no_page(page: str, odd: Path) -> None:
     app = open_page(page, odd)
     assert not app.exception
-    assert sum(map(len, markdown_texts(app))) < MOST_DRAWN
+    texts = markdown_texts(app)
+    assert sum(map(len, texts)) < MOST_DRAWN
+    options = [option for box in (*app.selectbox, *app.multiselect) for option in box.options]
+    cells = [str(cell) for table in app.dataframe for cell in table.value.to_numpy().flatten()]
+    assert [text for text in (*texts, *options, *cells) if UNSEEN & set(text)] == [], "what is unseen is its escape"
 
 
 @pytest.mark.parametrize("what", with_breadth(["markup"], NAMES))  # control characters: those of the first format

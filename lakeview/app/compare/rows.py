@@ -15,6 +15,7 @@ from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
 from lakeview.app.table_cells import pandas_rows
 from lakeview.app.widget_state import link_widget
+from lakeview.model.printable import visible
 
 KEY = "key"
 MOST_SHOWN = 250
@@ -82,6 +83,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
         key = st.multiselect(
             "Key of a row",
             names,
+            format_func=visible,
             key=link_widget(KEY, default_key, names, many=True),
             help="Rows with the same values in these columns are one row that changed. "
             + ("Found: the fewest columns that name each row once." if default_key else "None was found that fits."),
@@ -99,15 +101,15 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
             format_func=lambda kind: f"{kind} {_KINDS.get(kind, '')} {counts.get(kind, 0):,}",
             key=link_widget("kinds", [], kinds, many=True),
         )
-    visible = pairs[views.compare.row_pairs.CHANGE].is_in(choice or kinds)
-    rows = pairs.filter(visible)
+    shown_pairs = pairs[views.compare.row_pairs.CHANGE].is_in(choice or kinds)
+    rows = pairs.filter(shown_pairs)
     if rows.height > MOST_SHOWN:
         st.markdown(f":small[:gray[the first {MOST_SHOWN} of {rows.height:,}; the header's download has all]]")
     after = views.data.changes.first_after(now.look.timeline(), pair.before.version, pair.after.version)
     reasons = answers.reason_columns(now, pair.after.version, pair.before.version if after is None else after)
     first = views.compare.row_pairs.changed_first(changed_cells, names, key)
     ordered = views.timeline.events.columns_first(rows, list(dict.fromkeys((*first, *reasons))), after=2)
-    _diff_table(ordered, changed_cells.filter(visible))
+    _diff_table(ordered, changed_cells.filter(shown_pairs))
 
 
 def _counts(difference: views.compare.rows.RowDifference) -> str:

@@ -16,6 +16,7 @@ from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import link_widget
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import visible
 from lakeview.model.schema import leaf_name
 
 LIMITS = (50, 100, 500, 1_000)
@@ -102,6 +103,7 @@ def _chosen_condition(now: OpenTable) -> str | None:
         "Only where",
         list(kinds),
         index=None,
+        format_func=visible,
         key=link_widget("filter-column", None, kinds),
         placeholder="no filter",
     )

@@ -24,6 +24,7 @@ from lakeview.app.widget_state import link_widget
 from lakeview.inspection.inspection import Inspection
 from lakeview.jobs import Request as SparkRequest
 from lakeview.jobs import is_installed
+from lakeview.model.printable import visible
 
 NOTE = "all rows where the budget allows, else those of files drawn by a seed"
 MOST_PICTURES = 24
@@ -113,6 +114,7 @@ def distributions(spread: pl.DataFrame, profile: pl.DataFrame, request: Request)
     choice = st.multiselect(
         "Columns",
         names,
+        format_func=visible,
         key=link_widget("columns", [], names, many=True),
         placeholder=f"the first {MOST_PICTURES:,}" if len(names) > MOST_PICTURES else "all columns",
     )

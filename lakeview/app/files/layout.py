@@ -15,6 +15,7 @@ from lakeview.app.query import budget, runner
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
 from lakeview.model.physical import PhysicalFile
+from lakeview.model.printable import visible
 
 _NONE = "no file"
 _ROWS = 50
@@ -47,7 +48,7 @@ def _picker(paths: list[str], current: str | None, folder: str) -> None:
         st.selectbox(
             "File",
             options,
-            format_func=lambda path: path.removeprefix(folder),
+            format_func=lambda path: visible(path.removeprefix(folder)),
             key="pick_file",
             on_change=lambda: _choose(st.session_state["pick_file"]),
             label_visibility="collapsed",

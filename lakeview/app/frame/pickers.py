@@ -8,6 +8,7 @@ from lakeview import views
 from lakeview.app import selection, tables
 from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
+from lakeview.model.printable import visible
 
 NO_COMPARISON = "none"
 _NO_BASE, _PREVIOUS_BASE = "no comparison", "vs previous"
@@ -25,7 +26,7 @@ def table_picker() -> None:
     st.selectbox(
         "Table",
         list(labels),
-        format_func=lambda name: labels.get(name, name),
+        format_func=lambda name: visible(str(labels.get(name, name))),
         key="pick_table",
         placeholder="choose a table",
         label_visibility="collapsed",
@@ -83,7 +84,7 @@ def _ref_picker(now: OpenTable) -> None:
     st.selectbox(
         "Branch or tag",
         list(kinds),
-        format_func=lambda name: f"{kinds.get(name, 'ref')} {name}",
+        format_func=lambda name: f"{kinds.get(name, 'ref')} {visible(name)}",
         key="pick_ref",
         label_visibility="collapsed",
         help="The branch or tag whose history, newest version and file lifetimes are shown.",
