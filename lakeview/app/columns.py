@@ -11,7 +11,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import widths
-from lakeview.app.table_cells import Column
+from lakeview.app.table_cells import GROUPED, Column
 from lakeview.views.values import without_seconds
 
 BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
@@ -67,9 +67,9 @@ def data_file(
     help: str | None = None,  # noqa: A002
 ) -> Column:
     """The name of a data file; of a UUID the first digits, `part-c3274618….parquet`: they tell files apart, and what
-    follows them was cut."""
+    follows them was cut. It is left out where all have the same."""
     return Column(
-        st.column_config.TextColumn, label, {"help": help}, of, views.files.names.short_names, may_be_cut=True
+        st.column_config.TextColumn, label, {"help": help}, of, views.files.names.names_apart, may_be_cut=True
     )
 
 
@@ -148,8 +148,13 @@ def size(
     of: str | None = None,
     help: str | None = None,  # noqa: A002
 ) -> Column:
-    """A number of bytes with one decimal, in the unit that suits the column."""
-    return Column(st.column_config.NumberColumn, label, {"format": "%.1f", "help": help}, of, in_bytes=True)
+    """A number of bytes with one decimal, in the unit that suits the column; thousands of it in groups."""
+
+    def number_format(figures: pl.Series) -> str:
+        largest = figures.max()
+        return "localized" if isinstance(largest, float) and largest >= GROUPED else "%.1f"
+
+    return Column(st.column_config.NumberColumn, label, {"help": help}, of, number_format=number_format, in_bytes=True)
 
 
 def timestamp(
@@ -178,10 +183,16 @@ def age(
     label: str,
     *,
     of: str | None = None,
+    null: str | None = None,
     help: str | None = None,  # noqa: A002
 ) -> Column:
-    """A duration in milliseconds, in two units."""
-    return Column(st.column_config.TextColumn, label, {"help": help}, of, lambda ms: _texts(ms, _age))
+    """A duration in milliseconds, in two units; `null` stands for null."""
+
+    def cells(milliseconds: pl.Series) -> pl.Series:
+        texts = _texts(milliseconds, _age)
+        return texts if null is None else texts.fill_null(null)
+
+    return Column(st.column_config.TextColumn, label, {"help": help}, of, cells)
 
 
 def duration(label: str) -> Column:

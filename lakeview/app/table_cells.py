@@ -45,7 +45,7 @@ class Column:
         """The cells, and the heading."""
         if self.in_bytes:
             unit, size = _byte_unit(values)
-            return values / size, f"{self.label}, {unit}"
+            return _round_figures(values / size), f"{self.label}, {unit}"
         return values if self.format is None else self.format(values), self.label
 
     def options_for(self, cells: pl.Series) -> dict[str, Any]:
@@ -93,6 +93,18 @@ def pandas_rows(rows: pl.DataFrame) -> Any:
 
 def _values(rows: pl.DataFrame, of: str | tuple[str, ...]) -> pl.Series:
     return rows[of] if isinstance(of, str) else rows.select(of).to_struct()
+
+
+GROUPED, _ONE_DECIMAL = 1_000, 10
+"""From where on the digits of a number are in groups, and up to where numbers beside such a one have a decimal."""
+
+
+def _round_figures(figures: pl.Series) -> pl.Series:
+    """Figures to one decimal; without it beside one of a thousand, where they are not small."""
+    largest = figures.max()
+    if not isinstance(largest, float) or largest < GROUPED:
+        return figures.round(1)
+    return figures.round(1).zip_with(figures < _ONE_DECIMAL, figures.round())
 
 
 def _byte_unit(sizes: pl.Series) -> tuple[str, int]:

@@ -91,6 +91,18 @@ def test_a_data_file_is_named_by_the_first_digits_of_its_uuid_and_its_folder_as_
     ]
     for column in (columns.data_file("file"), columns.path("file", "")):
         assert column.cells(names)[0].to_list() == short
+    shared, _ = columns.data_file("file").cells(pl.Series([f"part-{uuid}.c0.parquet", f"part-d{uuid[1:]}.c0.parquet"]))
+    assert shared.to_list() == ["part-c798a0c0\N{HORIZONTAL ELLIPSIS}", "part-d798a0c0\N{HORIZONTAL ELLIPSIS}"]
+
+
+def test_sizes_of_thousands_of_their_unit_are_grouped() -> None:
+    kib = pl.Series([6033.34, 411.12, 768.0, 0.44]) * 1024
+    column = columns.size("written")
+    cells, label = column.cells(kib)
+    assert (cells.to_list(), label) == ([6033.0, 411.0, 768.0, 0.4], "written, KiB")
+    assert column.options_for(cells)["format"] == "localized"
+    cells, _ = column.cells(kib.tail(3))
+    assert column.options_for(cells)["format"] == "%.1f"
 
 
 def test_broken_lines_do_not_begin_inside_the_digits_of_a_metadata_file() -> None:

@@ -15,6 +15,7 @@ from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, frame, gri
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import page_number
+from lakeview.views.thresholds import BASELINE_MIN
 
 _LIVES_NOTE = (
     "one band for files added and removed together; blue is live, gray was rewritten, orange removed; "
@@ -55,7 +56,12 @@ def _writer_table(writers: pl.DataFrame) -> None:
         "writer": columns.text("writer", null="not recorded"),
         "engines": columns.text("engine"),
         "commits": columns.number("commits"),
-        "interval": columns.age("interval", of="median_gap_ms", help="the median time between two of its commits"),
+        "interval": columns.age(
+            "interval",
+            of="median_gap_ms",
+            null=f"under {BASELINE_MIN} commits",
+            help=f"the median time between two of its commits, from {BASELINE_MIN} of them on",
+        ),
         "last": columns.date("last", of="last"),
     }
     work = {
@@ -151,7 +157,7 @@ def _table(commits: pl.DataFrame) -> None:
                 "live, %", of="live_share", decimals=0, help="of its bytes, those that the latest version has"
             ),
             "lifetime": columns.age("lifetime", of="median_life_ms", help="the median of its files that were removed"),
-            "ended": columns.version("removed", of="ended_in", null="", help="the commit that removed most of them"),
+            "ended": columns.version("removed", of="ended_in", help="the commit that removed most of them"),
         },
         key="lives-table",
         height=14 * ROW_HEIGHT,
