@@ -152,10 +152,16 @@ def _after(days: float | None) -> str:
     return "" if days is None else f" after {format_age(timedelta(days=days))}"
 
 
+_SHORT_FROM = 10_000.0
+"""An axis that reaches it has labels such as `5k`."""
+
+
 def _scale(rows: pl.DataFrame, kind: TrendKind) -> tuple[alt.Scale, alt.Axis]:
     """A linear scale from zero; where one load would flatten the others a logarithmic one, which powers of ten mark.
     What is zero throughout lies on the ground of a scale that goes somewhere."""
-    axis = alt.Axis(labelExpr="format(datum.value, abs(datum.value) < 10000 ? ',.4~r' : '.3~s')")
+    values = pl.concat([rows[name] for name in ("value", "band_low", "band_high")])
+    form = ",.4~r" if (_largest(values.abs()) or 0.0) < _SHORT_FROM else ".3~s"  # one for all labels: 5k below 15k
+    axis = alt.Axis(labelExpr=f"format(datum.value, '{form}')")
     highest = max((abs(v) for v in (_largest(rows[n]) for n in ("value", "band_high")) if v is not None), default=0.0)
     if highest == 0 and not (rows["value"] < 0).any():
         return alt.Scale(domain=[0, 1]), axis

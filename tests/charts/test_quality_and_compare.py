@@ -73,6 +73,15 @@ def test_days_are_told_in_the_unit_that_fits_them(days: float, unit: str, axis: 
     assert unit in {row["figure"] for data in spec["datasets"].values() for row in data if "figure" in row}
 
 
+@pytest.mark.parametrize(("highest", "form"), [(9_000.0, "',.4~r'"), (15_000.0, "'.3~s'")])
+def test_the_labels_of_an_axis_have_one_form(highest: float, form: str) -> None:
+    (chart,) = charts.quality.load_trend_chart(trend(30).with_columns(value=pl.lit(highest)), "x")
+    axes = {str(layer["encoding"]["y"].get("axis")) for layer in chart.to_dict()["layer"] if "y" in layer["encoding"]}
+    labels = [axis for axis in axes if "labelExpr" in axis]
+    assert labels
+    assert all(form in axis and "?" not in axis for axis in labels)
+
+
 def test_the_tooltip_of_the_whole_table_has_no_writer_and_no_expected_range() -> None:
     of_loads, of_table = trend(30), trend(30).with_columns(writer=None, band_low=None, band_high=None)
     titles = []
