@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lakeview.inspection import Inspection
+    from lakeview.model.snapshot import Snapshot
+    from lakeview.model.table import Table
 
 
 @command(
@@ -50,8 +52,27 @@ def schema(
     if machine:
         click.echo(as_json(rows))
         return
+    echo_sentence(_last_change(table, now))
     shape = {"column": pl.String, "type": pl.String, "nullable": pl.Boolean, "partition": pl.Boolean}
     echo_frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}), machine, "no columns")
+
+
+def _last_change(table: Table, now: Snapshot) -> str:
+    """How many columns a version has, and which change of them was the last."""
+    import polars as pl
+
+    from lakeview import views
+    from lakeview.inspection import inspect
+    from lakeview.inspection.schemas import readable_schemas, schema_changes
+
+    order = table.versions()["version"]
+    place = order.index_of(now.version) if now.version in order else None
+    schemas = table.schemas()
+    if place is not None:
+        schemas = schemas.filter(pl.col("version").is_in(order[place:].implode()))
+    frames = inspect(table, now.version).frames
+    changes = schema_changes(readable_schemas(frames, schemas.tail(2)))
+    return views.first_lines.schema_line(changes, len(now.schema), schemas)
 
 
 @command(version_option, ref_option)

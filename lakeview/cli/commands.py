@@ -28,6 +28,7 @@ from lakeview.model.printable import printable
 if TYPE_CHECKING:
     import polars as pl
 
+    from lakeview.model.snapshot import Snapshot
     from lakeview.model.table import Table
 
 CANNOT_OPEN = 2
@@ -217,6 +218,7 @@ def show(
     if machine:
         click.echo(as_json(facts))
         return
+    echo_sentence(_contents(now))
     empty = {"name", "description", "partitioned_by", "features", "properties"}
     fields = {k.replace("_", " "): v for k, v in facts.items() if v not in (None, [], {}) or k not in empty}
     fields |= {k: ", ".join(map(str, v)) for k, v in fields.items() if isinstance(v, list)}
@@ -225,6 +227,16 @@ def show(
         again = ("comment", now.description)  # Iceberg's description is a property
         fields |= {f"  {printable(k)}": v for k, v in properties.items() if (k, v) != again}
     echo_lines(pairs(fields, limit=width()))
+
+
+def _contents(now: Snapshot) -> str:
+    """How many rows a version has, in how many columns and files."""
+    from lakeview import views
+
+    if not now.num_files:
+        return views.first_lines.empty_line(now.version, "data files")
+    rows, files = views.sums.rows_text(now, exact=True), now.num_files
+    return views.first_lines.data_line(now.version, rows, len(now.schema), files, files, now.size_bytes)
 
 
 @command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))
@@ -263,12 +275,25 @@ def files(address: str, options: dict[str, Any], machine: bool, version: str | N
     keys = views.partitions.keys.partition_names(now)
     heads = {column: head for column, head in _FILES.items() if column != "partition_text" or keys}
     frame = now.files if machine else now.files.select(pl.col(column).alias(head) for column, head in heads.items())
+    if not machine and now.num_files:
+        echo_sentence(_sizes(now))
     if not machine and width() is not None:
         short = views.files.sizes.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
         partitions = views.partitions.keys.short_names(short["partition_text"], keys)
         paths = views.files.names.short_names(short["file"]).alias("path")
         frame = frame.with_columns(paths, *([partitions.alias("partition")] if keys else ()))
     echo_frame(frame, machine, "no files")
+
+
+def _sizes(now: Snapshot) -> str:
+    """How large the files of a version are, and how many would do."""
+    from lakeview import views
+
+    facts = views.files.sizes.file_layout(now).facts
+    size, median = views.units.format_bytes(facts.bytes), views.units.format_bytes(facts.median_size)
+    fewer = facts.ideal_files is not None and facts.ideal_files < facts.files
+    would_do = f"; {facts.ideal_files:,} would do" if fewer else ""
+    return f"{views.units.count_text(facts.files, 'file')}, {size}, with a median of {median}{would_do}"
 
 
 @command()

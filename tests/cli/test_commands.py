@@ -84,6 +84,7 @@ def test_check_as_json(history: DeltaHistory) -> None:
 
 def test_show(history: DeltaHistory) -> None:
     done = run("show", history.address)
+    assert done.stdout.startswith("v2 has 6 rows in 2 columns; all are in 2 files, ")
     assert "rows       6\n" in done.stdout
     assert "version    2\n" in done.stdout
     assert "protocol   reader 1 · writer 2\n" in done.stdout
@@ -140,7 +141,8 @@ def test_a_narrow_history_cuts_no_text_and_names_an_engine_of_all_once(tmp_path:
 
 
 def test_files(history: DeltaHistory) -> None:
-    lines = run("files", history.address, "--version", "1").stdout.splitlines()
+    answer, *lines = run("files", history.address, "--version", "1").stdout.splitlines()
+    assert answer.startswith("1 file, ")
     assert lines[0].split() == ["path", "size", "rows", "deleted", "rows", "modified"]
     assert lines[1].startswith("a.parquet")
     assert {f["path"] for f in json_of("files", history.address)} == {"a.parquet", "b.parquet"}
@@ -151,7 +153,7 @@ def test_a_terminal_tells_files_of_one_write_apart(tmp_path: Path) -> None:
     write, ends = "01673bec1af64003a59358e21b04d3ee", ("4be25b19", "6378c146")
     paths = [f"part-{write}-{end}-95de-427d-8750-4338cdcd7637.c000.zstd.parquet" for end in ends]
     address = history.commit(*map(add, paths)).address
-    lines = CliRunner(env={"COLUMNS": "80"}).invoke(main, ["files", address]).stdout.splitlines()[1:]
+    lines = CliRunner(env={"COLUMNS": "80"}).invoke(main, ["files", address]).stdout.splitlines()[2:]
     assert [line.split()[0].split("\N{HORIZONTAL ELLIPSIS}")[0] for line in lines] == [f"part-{end}" for end in ends]
     assert all(path in run("files", address).stdout for path in paths)
 
@@ -159,7 +161,7 @@ def test_a_terminal_tells_files_of_one_write_apart(tmp_path: Path) -> None:
 def test_files_of_a_partitioned_table(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create({"id": "long", "day": "date"}, partition_by=("day",))
     history.commit(rows(history, "a.parquet", partition={"day": "2026-03-01"}))
-    lines = run("files", history.address).stdout.splitlines()
+    lines = run("files", history.address).stdout.splitlines()[1:]
     assert (lines[0].split()[-1], lines[1].split()[-1]) == ("partition", "day=2026-03-01")
     assert json_of("files", history.address)[0]["partition"] == {"day": "2026-03-01"}
 
@@ -173,7 +175,7 @@ def test_files_in_a_terminal_are_told_by_what_differs(tmp_path: Path) -> None:
         path = f"month={month}/origin={origin}"
         history.commit(add(f"{folder}{path}/a.parquet", partition={"month": month, "origin": origin}))
     narrow = run("files", history.address, columns=80).stdout.splitlines()
-    assert [(line.split()[0], line.split()[-1]) for line in narrow[1:]] == [
+    assert [(line.split()[0], line.split()[-1]) for line in narrow[2:]] == [
         ("a.parquet", "2026-08/JFK"), ("a.parquet", "2026-09/LGA"),
     ]  # fmt: skip
     assert folder in run("files", history.address).stdout
@@ -196,7 +198,8 @@ def test_versions(history: DeltaHistory) -> None:
 
 
 def test_schema(history: DeltaHistory) -> None:
-    lines = run("schema", history.address).stdout.splitlines()
+    answer, *lines = run("schema", history.address).stdout.splitlines()
+    assert answer.startswith("2 columns, ")
     assert [line.split() for line in lines[:2]] == [
         ["column", "type", "nullable", "partition", "comment"],
         ["id", "long", "yes", "no"],
