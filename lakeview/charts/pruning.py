@@ -119,7 +119,7 @@ def depth_chart(profile: pl.DataFrame, files: int, *, column: str, dark: bool = 
         *step_line(base, x, y, p.blue, fill=0.14),
         base.mark_rule(opacity=0.001, strokeWidth=7).encode(x=x, tooltip=tooltip),
     ]
-    title = f"Files opened for one value, of {files:,}"
+    title = f"Files opened, of {files:,}, by the value"
     return [finish_chart(layer_charts(*layers), p, height=110, title=title)]
 
 
@@ -141,7 +141,7 @@ def clustering_course_chart(course: pl.DataFrame, *, dark: bool = False) -> list
     ).drop("version")
     domain = time_domain(points["timestamp"])
     return [
-        _line(rows, "reads", "Files opened for one value", domain, p, last=False),
+        _line(rows, "reads", "Files opened for one value, by version", domain, p, last=False),
         _line(rows, "share", "Share of all files, %", domain, p, last=True),
     ]
 

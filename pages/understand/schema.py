@@ -56,6 +56,6 @@ if history.open:
         with card("Since when", "● added, ◆ type, ▲ renamed, ■ other, ✚ dropped", key="column-lanes-card"):
             panels.lanes(now, lifetimes, by_column)
             panels.lifetimes_table(lifetimes)
-        with card("All changes", "newest first, with their commits and writers"):
+        with card("Every change of a column", "newest first, with the commit and its writer"):
             panels.blame(changes, timeline)
             panels.history_table(changes)

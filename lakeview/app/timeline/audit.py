@@ -13,6 +13,10 @@ from lakeview.app.session import OpenTable
 
 AUDIT = "audit"
 _MAX_ROWS = 2_000
+_LAWS_NOTE = (
+    "what every commit promises: proven or violated by what the log records, and unknowable where it does not record "
+    "enough to tell"
+)
 
 
 def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
@@ -33,14 +37,14 @@ def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
     reasons = views.audit.reasons(verdicts)
     with card("Violations", views.audit.sentence(verdicts), key="audit-violations"):
         _violations(views.audit.violations(verdicts), is_all_proven=reasons.is_empty())
-    with card("Verdicts by law", "what every commit promises, and what the log shows", key="audit-laws"):
+    with card("Verdicts by law", _LAWS_NOTE, key="audit-laws"):
         _laws(views.audit.law_counts(verdicts))
     blame = views.audit.blame(verdicts)
     if not blame.is_empty():
         with card("Engines to blame", "the writers of the commits with violations, as recorded", key="audit-blame"):
             _blame(blame)
     if not reasons.is_empty():
-        with card("Unknowable, and why", "what the log does not contain", key="audit-reasons"):
+        with card("Unknowable, and why", "what the log would have to record", key="audit-reasons"):
             _reasons(reasons)
 
 
