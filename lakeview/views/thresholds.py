@@ -114,6 +114,8 @@ SKEW_TIMES = 10.0
 
 DELETED_SHARE = 0.1
 """Deleted rows are many from this share on: readers decode them only to drop them."""
+DELETED_ROWS = 1_000
+"""Fewer deleted rows are a note: they take less time than the files that hold them take to open."""
 
 DELETE_FILES_TIMES, DELETE_FILES_MIN = 0.5, 20
 """Delete files are many from one for two data files on, and from this number on."""

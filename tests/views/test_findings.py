@@ -159,16 +159,25 @@ def test_statistics_that_cannot_be_true_are_broken(bounds: list[Any], evidence: 
     assert broken == ([("Statistics of x contradict themselves in 1 of 2 files", evidence)] if evidence else [])
 
 
-@pytest.mark.parametrize(("deleted", "severity"), [(1, Severity.PASS), (30, Severity.ATTENTION)])
-def test_deleted_rows_are_weighed(deleted: int, severity: Severity) -> None:
-    rows = [{"path": "f", "size": 10, "records": 100, "deleted_records": deleted, "deletion_vector": "dv"}]
+@pytest.mark.parametrize(
+    ("deleted", "records", "severity"),
+    [
+        pytest.param(1, 100, Severity.PASS, id="a small share"),
+        pytest.param(2, 10, Severity.NOTE, id="a large share of few rows"),
+        pytest.param(999, 3_000, Severity.NOTE, id="fewer than a thousand"),
+        pytest.param(1_000, 3_000, Severity.ATTENTION, id="many"),
+    ],
+)
+def test_deleted_rows_are_weighed(deleted: int, records: int, severity: Severity) -> None:
+    rows = [{"path": "f", "size": 10, "records": records, "deleted_records": deleted, "deletion_vector": "dv"}]
     metadata = TableMetadata("memory://t", "delta", 0, None, FLIGHTS)
     findings = views.health.findings.findings(
         Evidence(Snapshot(metadata, frames={"files": pl.DataFrame(rows, schema=FILES)})), Story().now
     )
     weighed = next(f for f in findings if f.claim.startswith("Deleted rows"))
     assert weighed.severity is severity
-    assert weighed.evidence == f"1 file, {deleted} row{'s' if deleted > 1 else ''}, {deleted}.0 % of the table"
+    share = views.units.format_percent(deleted / records)
+    assert weighed.evidence == f"1 file, {views.units.count_text(deleted, 'row')}, {share} of the table"
 
 
 @pytest.mark.parametrize(

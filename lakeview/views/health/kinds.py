@@ -52,7 +52,7 @@ _KINDS: Final = {
     ),
     "deleted-rows": _Kind(
         "files",
-        f"{percent(limits.DELETED_SHARE)} of the rows",
+        f"{percent(limits.DELETED_SHARE)} of the rows, and {limits.DELETED_ROWS:,} of them",
         "rewrite these files with their deletes applied",
         "every read decodes rows that it then drops",
     ),

@@ -17,6 +17,7 @@ from lakeview.views.sums import total_of
 from lakeview.views.thresholds import (
     DELETE_FILES_MIN,
     DELETE_FILES_TIMES,
+    DELETED_ROWS,
     DELETED_SHARE,
     FILES_EXCESS,
     FILES_TIMES,
@@ -95,7 +96,7 @@ def _deleted_rows(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
         f"{format_percent(deleted / rows)} of the table",
     )
     evidence = ", ".join(f"{bound}{figure}" for figure in figures)
-    severity = Severity.ATTENTION if heavy else Severity.PASS
+    severity = Severity.PASS if not heavy else Severity.NOTE if deleted < DELETED_ROWS else Severity.ATTENTION
     claim = claim if heavy else "Deleted rows in files are few"
     return [finding("deleted-rows", severity, claim, evidence, command=command("apply_deletes", snapshot))]
 
