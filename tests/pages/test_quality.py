@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 
 import pyarrow as pa
 import pytest
+import streamlit as st
 
 from lakeview.app.quality import panels
 from tests.builders.actions import Action, metadata, protocol
@@ -35,6 +36,25 @@ def test_the_heatmap_of_many_loads_is_of_some_of_them_and_says_so(
     app = open_page("quality", spoilt)
     loads = len(app.dataframe[0].value)
     assert f"2 of {loads} loads, the newest anomalies among them" in text(app)
+
+
+def test_a_click_in_the_heatmap_is_one_step_of_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[dict[str, str]] = []
+
+    class Parameters(dict[str, str]):
+        def get_all(self, key: str) -> list[str]:
+            return [self[key]]
+
+        def from_dict(self, parameters: dict[str, str]) -> None:
+            written.append(parameters)
+
+        def __setitem__(self, key: str, value: str) -> None:
+            pytest.fail(f"{key} is a step of its own")
+
+    monkeypatch.setattr(st, "query_params", Parameters(table="t", column="a"))
+    monkeypatch.setattr(st, "session_state", {"cells": {"selection": {"picked": [{"column": "b", "commit": 5}]}}})
+    panels._pick_cell("cells")
+    assert written == [{"table": ["t"], "column": "b", panels.LOAD: "5"}]
 
 
 def test_the_heatmap_of_many_columns_is_of_some_of_them_and_says_so(

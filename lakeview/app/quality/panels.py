@@ -175,7 +175,9 @@ def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
 def _pick_cell(chart: str) -> None:
     for cell in picked_marks(chart):
         if {"column", "commit"} <= cell.keys():
-            st.query_params["column"], st.query_params[LOAD] = str(cell["column"]), str(cell["commit"])
+            cell_parameters = {"column": str(cell["column"]), LOAD: str(cell["commit"])}
+            others = {key: st.query_params.get_all(key) for key in st.query_params if key not in cell_parameters}
+            st.query_params.from_dict({**others, **cell_parameters})  # at once: one step of the browser's history
 
 
 def load_table(loads: pl.DataFrame, column: str) -> None:
