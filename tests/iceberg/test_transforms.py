@@ -46,6 +46,14 @@ def test_hashes_are_those_of_the_specification(case: str) -> None:
     assert murmur3(_hashed_bytes(value, type_)) == expected & 0xFFFF_FFFF
 
 
+def test_nanoseconds_are_hashed_as_the_microsecond_that_they_are_in() -> None:
+    at = (datetime(2017, 11, 16, 22, 31, 8) - datetime(1970, 1, 1)) // timedelta(microseconds=1) * 1000  # noqa: DTZ001
+    times = pl.Series([at, at + 1001, -1, -1000], dtype=pl.Datetime("ns"))
+    hashes = [murmur3(_hashed_bytes(value, PrimitiveType("timestamp_ns"))) for value in times]
+    assert hashes[:2] == [-2047944441 & 0xFFFF_FFFF, -1207196810 & 0xFFFF_FFFF]
+    assert hashes[2] == hashes[3] == murmur3((-1).to_bytes(8, "little", signed=True))
+
+
 TRUNCATED: list[tuple[int, Any, DataType, Any]] = [
     (10, 1, LONG, 0),
     (10, -1, LONG, -10),
