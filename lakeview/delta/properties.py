@@ -167,7 +167,8 @@ PROPERTIES: Mapping[str, Property] = {
     },
     **_switches(
         Effect.FEATURE, "enableChangeDataFeed", "enableDeletionVectors", "enableIcebergCompatV1",
-        "enableIcebergCompatV2", "enableInCommitTimestamps", "enableRowTracking", "enableTypeWidening",
+        "enableIcebergCompatV2", "enableInCommitTimestamps", "enableMaterializePartitionColumnsFeature",
+        "enableRowTracking", "enableTypeWidening",
     ),
     "delta.checkpointPolicy": Property(_one_of("classic", "v2"), "classic or v2", Effect.FEATURE),
     "delta.columnMapping.mode": Property(_one_of("none", "name", "id"), "one of none, name, id", Effect.FEATURE),

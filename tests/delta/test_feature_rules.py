@@ -341,9 +341,17 @@ def test_features_are_dropped_from_what_the_transaction_leaves(tmp_path: Path) -
     assert table.state().protocol == Protocol(1, 7, None, ["appendOnly", "changeDataFeed", "invariants"])
 
 
-@pytest.mark.parametrize("mode", ["none", "name"])
-def test_files_hold_partition_columns_where_the_table_asks_for_them(tmp_path: Path, mode: str) -> None:
-    features = {"delta.feature.materializePartitionColumns": "supported", "delta.columnMapping.mode": mode}
+@pytest.mark.parametrize(
+    ("name", "text", "mode"),
+    [
+        ("delta.feature.materializePartitionColumns", "supported", "none"),
+        ("delta.enableMaterializePartitionColumnsFeature", "true", "name"),
+    ],
+)
+def test_files_hold_partition_columns_where_the_table_asks_for_them(
+    tmp_path: Path, name: str, text: str, mode: str
+) -> None:
+    features = {name: text, "delta.columnMapping.mode": mode}
     schema = {"part": "string", "id": "long", "day": "date"}
     table = lv.create_table(
         tmp_path / "t",

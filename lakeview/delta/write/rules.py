@@ -24,6 +24,7 @@ _BY_PROPERTY = {
     ("delta.enableChangeDataFeed", "true"): "changeDataFeed",
     ("delta.enableInCommitTimestamps", "true"): "inCommitTimestamp",
     ("delta.enableDeletionVectors", "true"): "deletionVectors",
+    ("delta.enableMaterializePartitionColumnsFeature", "true"): "materializePartitionColumns",
     ("delta.enableRowTracking", "true"): "rowTracking",
     ("delta.enableTypeWidening", "true"): "typeWidening",
     ("delta.enableIcebergCompatV1", "true"): "icebergCompatV1",
