@@ -105,6 +105,15 @@ def test_asides_stand_in_the_timeline_and_change_nothing_of_it() -> None:
     ]
 
 
+def test_no_commit_of_another_branch_is_offered_to_compare_with() -> None:
+    off_branch = views.timeline.branches.off_branch(FORKED, refs(("main", 6), ("audit", 5)), 6)
+    timeline_rows = views.timeline.commits.timeline(FORKED, off_branch=off_branch)
+    for marked in ("schema_changed", "suspicious"):
+        for version in (5, 6):
+            marks = timeline_rows.with_columns((pl.col("version") == version).alias(marked))
+            assert [choice.version for choice in views.compare.bases.base_choices(marks, 6)] == [2]
+
+
 def test_versions_that_are_random_numbers_are_told_by_both_ends() -> None:
     assert views.units.format_version(BIG) == "27499\N{HORIZONTAL ELLIPSIS}27766"
     assert views.units.format_version(-BIG) == "-2749\N{HORIZONTAL ELLIPSIS}27766"

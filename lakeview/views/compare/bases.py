@@ -32,12 +32,12 @@ def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFra
 
 def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
     """Versions worth comparing one with: the one before, a day and a week before, before the last schema change and
-    before the last bad load. Each version once."""
+    before the last bad load. Each version once, and none of another branch."""
     place = timeline["version"].index_of(version)
     if not place:
         return []
     earlier = on_branch(timeline.head(place))
-    upto = timeline.head(place + 1).with_row_index("place")
+    line = pl.concat([earlier, timeline.slice(place, 1)]).with_row_index("place")
     choices: dict[int, str] = {}
 
     def offer(label: str, rows: pl.DataFrame) -> None:
@@ -53,7 +53,7 @@ def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
         ("before the last schema change", "schema_changed"),
         ("before the last bad load", "suspicious"),
     ):
-        last = upto.filter(marked)["place"].max()
+        last = line.filter(marked)["place"].max()
         if isinstance(last, int) and last > 0:
-            offer(label, timeline.slice(last - 1, 1))
+            offer(label, line.slice(last - 1, 1))
     return [BaseChoice(label, other) for other, label in choices.items()]
