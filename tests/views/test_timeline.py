@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+import lakeview as lv
 from lakeview import views
 from lakeview.model.column_values import format_expression
 from lakeview.model.data_types import Field, PrimitiveType
@@ -370,3 +372,25 @@ def test_the_reason_of_a_commit_names_the_repair_and_leaves_out_what_stands_besi
     assert opened == (reason.partition("; repaired")[0], "red")
     late = line.with_columns(note=pl.lit("month=5 arrived 3 days late"))
     assert views.timeline.events.reason(late, bad.clear(), 0) == ("month=5 arrived 3 days late", "gray")
+
+
+def test_a_file_with_another_deletion_vector_is_not_written_again(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path / "t"), {"a": pl.Int64}, properties={"delta.enableDeletionVectors": "true"})
+    table.append(pl.DataFrame({"a": range(100)}))
+    table.append(pl.DataFrame({"a": range(100, 150)}))
+    table.delete("a % 10 = 0 and a < 120")  # of both files some rows
+    table.delete("a >= 100 or a = 1")  # the second file goes
+    table.restore(2)
+    look = lv.inspect(table)
+    flows = [f"{kind}_{way}" for kind in ("files", "records") for way in ("added", "removed")]
+    assert look.timeline().select("files_redeleted", *flows).rows() == [
+        (0, 0, 0, 0, 0),
+        (0, 1, 0, 100, 0),
+        (0, 1, 0, 50, 0),
+        (2, 0, 0, 0, 12),
+        (1, 0, 1, 0, 49),
+        (1, 1, 0, 61, 0),
+    ]
+    sizes = dict(table.snapshot().files.select("records", "size").rows())
+    written = views.retention.cost.write_amplification(look.timeline())
+    assert written.written_bytes == sizes[100] + 2 * sizes[50]

@@ -64,8 +64,10 @@ def _changes(
 ) -> None:
     """What the commit added and removed, how it changed the schema, and its rows."""
     for glyph, what, colour in (("+", "added", "green"), ("\N{MINUS SIGN}", "removed", "orange")):
-        if commit[f"files_{what}"] != 0:
-            st.markdown(f":{colour}[**{glyph}**] {escape(_amount(commit, what) or 'unknown')}")
+        if state[f"files_{what}"] != 0:
+            st.markdown(f":{colour}[**{glyph}**] {escape(_amount(state, what) or 'unknown')}")
+    if state["files_redeleted"]:
+        st.markdown(f":orange[**~**] {_redeletion_text(state)}")
     before = views.timeline.commits.version_before(timeline, version)
     if state["schema_changed"] and before is not None:
         _schema_change(now, before, version)
@@ -145,6 +147,14 @@ def _amount(row: Mapping[str, Any], what: str) -> str | None:
         parts.append(views.units.format_bytes(size))
         parts.append("rows unknown" if records is None else views.units.count_text(records, "row"))
     return ", ".join(parts)
+
+
+def _redeletion_text(state: Mapping[str, Any]) -> str:
+    """How many files stayed on with other deleted rows and, of a commit that changed no other file, how many rows."""
+    text = f"{views.units.count_text(state['files_redeleted'], 'file')} with other deleted rows"
+    if state["files_added"] or state["files_removed"] or None in (state["records_added"], state["records_removed"]):
+        return text
+    return f"{text}, {views.units.format_row_change(state['records_added'] - state['records_removed'])}"
 
 
 def _state(state: Mapping[str, Any]) -> str:

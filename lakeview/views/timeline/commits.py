@@ -11,6 +11,7 @@ import polars as pl
 
 from lakeview.model.column_values import format_expression
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.timeline.deletion_vectors import without_redeletes
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION, mark_loads
 from lakeview.views.timeline.trend import states
 from lakeview.views.units import count_text
@@ -38,10 +39,12 @@ TIMELINE = pl.Schema(
         "note": pl.String(),
         "label": pl.String(),
         "least_records": pl.Int64(),
+        "files_redeleted": pl.Int64(),
     }
 )
 """One row a commit, oldest first. `files`, `bytes`, `records`: the table after it, null when unknown; `least_records`:
-at least so many rows, null where the files cannot be followed.
+at least so many rows, null where the files cannot be followed. What came and went leaves out files that stayed on
+with other deleted rows, `files_redeleted` (null where the files cannot be followed), but for those rows.
 `lane`: append, change, schema, maintenance or other; off-branch for a commit of another branch than the one looked at,
 whose `files`, `bytes` and `records` are null and whose `note` says where it lies.
 `writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load, or
@@ -143,7 +146,9 @@ def timeline(
         suspicious=pl.col("suspicious") & (pl.col("late").is_null() | pl.col("taken_back_by").is_not_null()),
         note=pl.concat_str("note", "late_note", separator="; ", ignore_nulls=True).replace("", None),
     )
-    labelled = explained.with_columns(label=_label())
+    labelled = explained.with_columns(label=_label(), files_redeleted=pl.lit(None, dtype=pl.Int64))
+    if lifetimes is not None:
+        labelled = without_redeletes(labelled, lifetimes)
     if not off_branch_commits.is_empty():
         labelled = pl.concat([labelled, _off_branch(off_branch_commits)], how="diagonal").sort("position")
     return labelled.select(TIMELINE.names()).cast(TIMELINE)
