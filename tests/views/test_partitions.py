@@ -147,6 +147,18 @@ def test_missing_partitions(values: list[Any], dtype: pl.DataType, missing: list
     assert views.partitions.sizes.missing_partitions(table(values, dtype)) == missing
 
 
+def test_a_month_that_is_missing_beside_another_key_is_named() -> None:
+    texts = ["at=2026-06", "at=2026-07/port=HAM", "at=2026-07/port=a%2Fb", "at=2026-10/port=HAM", "at=null/port=RTM"]
+    snapshot = table([*range(5)], pl.Int64())
+    metadata = TableMetadata("memory://t", "iceberg", 0, None, Schema(), ("at", "port"))
+    parts = pl.DataFrame({"at": range(5), "port": "x"}).to_struct("partition")
+    files = snapshot.files.with_columns(parts, partition_text=pl.Series(texts))
+    many = Snapshot(metadata, frames={"files": files})
+    assert views.partitions.sizes.missing_partitions(many) == ["at=2026-08", "at=2026-09"]
+    whole = Snapshot(metadata, frames={"files": files.filter(pl.col("partition_text") != texts[3])})
+    assert views.partitions.sizes.missing_partitions(whole) == []
+
+
 def test_writes_are_bucketed_and_say_which_commits() -> None:
     story = flights()
     line = views.timeline.commits.timeline(story.frame(), story.lifetimes())

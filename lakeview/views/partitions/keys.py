@@ -100,6 +100,12 @@ def partition_keys(texts: pl.Series, names: Sequence[str]) -> pl.DataFrame:
     return keys.select(unescape(pl.col(column)) for column in columns)
 
 
+def key_values(texts: pl.Series, name: str) -> pl.Series:
+    """The distinct values of one key in partition texts, which may have others beside it."""
+    values = texts.str.extract(f"(?:^|/){pl.escape_regex(name)}=([^/]*)").drop_nulls().unique()
+    return pl.select(unescape(pl.lit(values))).to_series()
+
+
 def partition_names(snapshot: Snapshot) -> list[str]:
     """The keys of the partitions that its files are in, which of files of an earlier Iceberg spec are others than new
     files have; those of new files where none is in a partition."""

@@ -9,7 +9,14 @@ import polars as pl
 
 from lakeview.model.column_values import least_records, live_records
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.partitions.keys import partition_keys, partition_names, sequence_key, whole_sequence
+from lakeview.views.partitions.keys import (
+    key_values,
+    partition_keys,
+    partition_names,
+    sequence_key,
+    time_key,
+    whole_sequence,
+)
 from lakeview.views.sums import total
 
 PARTITION_SIZES = pl.Schema(
@@ -129,15 +136,24 @@ def partition_skew(sizes: pl.DataFrame) -> Skew:
 
 
 def missing_partitions(snapshot: Snapshot) -> list[str]:
-    """Partitions that are missing between two that are there, of one key of numbers, buckets, years, ... or hours.
+    """Partitions that are missing between two that are there, of one key of numbers, buckets, years, ... or hours; of
+    several keys the steps of the one in time that no partition has (`month=2026-09`).
 
     Keys are taken as their texts tell them (`partition_keys`). Nothing is called missing where more than half of the
     sequence is: then it is none. At most _MOST_MISSING.
     """
-    name = sequence_key(snapshot)
-    if name is None or snapshot.files.is_empty():
+    if snapshot.files.is_empty():
         return []
-    texts = partition_keys(snapshot.files["partition_text"].drop_nulls().unique(), [name]).to_series(0)
+    partitions = snapshot.files["partition_text"].drop_nulls().unique()
+    name = sequence_key(snapshot)
+    if name is not None:
+        texts = partition_keys(partitions, [name]).to_series(0)
+    else:
+        values = {key: key_values(partitions, key) for key in partition_names(snapshot)}
+        name = next((key for key, texts in values.items() if time_key(texts) is not None), None)
+        if name is None:
+            return []
+        texts = values[name]
     there = set(texts.drop_nulls())
     missing = [text for text in whole_sequence(texts) if text not in there]
     return [f"{name}={text}" for text in missing[:_MOST_MISSING]]
