@@ -12,7 +12,7 @@ import polars as pl
 from lakeview.charts.marks import picks, texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, count_unit, finish_chart, layer_charts, span_unit, time_axis, time_domain
-from lakeview.views.units import format_age, format_count, format_moment, format_percent, format_version
+from lakeview.views.units import format_age, format_count, format_figure, format_moment, format_percent, format_version
 
 TrendKind = Literal["share", "count", "number", "days"]
 
@@ -120,7 +120,7 @@ def _texts(rows: pl.DataFrame, kind: TrendKind, divisor: float, unit: str) -> pl
                 return f"{value / divisor:,.1f} {unit}"
             case "count":
                 return format_count(value)
-        return f"{value:,.6g}"
+        return format_figure(value)
 
     values = [
         f"{mark} {text(value)}".strip() for value, mark in zip(rows["value"], rows["mark"].fill_null(""), strict=True)

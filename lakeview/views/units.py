@@ -20,6 +20,7 @@ from lakeview.model.version_names import name_of
 UNKNOWN = "unknown"
 _NO_VERSION = -1
 _MANY_DIGITS = 12
+_MOST_DIGITS = 15
 _FOR_EVER_MS = 100 * 365 * 86_400_000
 MINUS = "\N{MINUS SIGN}"
 EN_DASH = "\N{EN DASH}"
@@ -35,6 +36,15 @@ def format_count(value: float | None, *, exact: bool = False) -> str:
     if exact or abs(value) < 10_000:
         return _with_sign(value, f"{abs(round(value)):,}")
     return _with_sign(value, _three_figures(abs(value), _COUNT_UNITS, 1000.0))
+
+
+def format_figure(value: float) -> str:
+    """A value of a column: whole numbers exactly, others with four figures, or all before the point; an exponent only
+    where it is of more than 15 digits, or very small."""
+    size = abs(value)
+    is_short = size < 10**_MOST_DIGITS
+    text = f"{size:,.0f}" if is_short and (size >= 1_000 or size == int(size)) else f"{size:,.4g}"
+    return _with_sign(value, text)
 
 
 def format_mean(value: float) -> str:

@@ -36,6 +36,21 @@ def test_means_below_each_other_have_a_decimal_if_one_has() -> None:
     assert views.units.format_means([24.0, 1.0]) == ["24", "1"]
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (99.96123, "99.96"),
+        (1e6, "1,000,000"),
+        (-1234567.5, "\N{MINUS SIGN}1,234,568"),
+        (0.000123456, "0.0001235"),
+        (0.0, "0"),
+        (1e300, "1e+300"),
+    ],
+)
+def test_values_have_all_their_digits_before_the_point(value: float, text: str) -> None:
+    assert views.units.format_figure(value) == text
+
+
 def test_exact_counts_have_comma_groups() -> None:
     assert views.units.format_count(43_768_405, exact=True) == "43,768,405"
 

@@ -19,7 +19,15 @@ from lakeview.views.timeline.commits import up_to
 from lakeview.views.timeline.events import repair_text
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION
 from lakeview.views.timeline.readability import LATE, NO_NEWER_EVENTS, ON_TIME
-from lakeview.views.units import count_text, format_age, format_count, format_moment, format_percent, format_version
+from lakeview.views.units import (
+    count_text,
+    format_age,
+    format_count,
+    format_figure,
+    format_moment,
+    format_percent,
+    format_version,
+)
 
 NO_CHANGES = pl.DataFrame(schema=SUDDEN)
 _OF_DATA = frozenset(
@@ -201,13 +209,9 @@ def _ranges(rows: pl.DataFrame) -> _Reason:
     above = first["high"] - first["usual_high"] >= first["usual_low"] - first["low"]
     value, usual = (first["high"], first["usual_high"]) if above else (first["low"], first["usual_low"])
     words = ("reaches", "at most") if above else ("goes down to", "at least")
-    text = f"{first['column']} {words[0]} {_number(value)}, expected {words[1]} {_number(usual)}"
+    text = f"{first['column']} {words[0]} {format_figure(value)}, expected {words[1]} {format_figure(usual)}"
     others = rows["column"].to_list()[1:]
     return f"{text}; also {first_few(others)}" if others else text, str(first["column"])
-
-
-def _number(value: float) -> str:
-    return format_count(value, exact=True) if value.is_integer() else f"{value:,.4g}"
 
 
 def _losses(losses: pl.DataFrame) -> list[tuple[int, _Reason]]:
