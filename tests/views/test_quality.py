@@ -417,6 +417,8 @@ def test_old_events_are_measured_against_what_is_usual(
         pytest.param([(0, -3), (1, -0.1)], "1 day late", id="to the load that brought it"),
         pytest.param([(0, -1), (1, 0), (2, None)], "1 day late", id="where nothing is known of the latest"),
         pytest.param([(0, -0.2)], "0 days late", id="on the same day"),
+        pytest.param([(0.9, 0)], "0 days late", id="late on the same day"),
+        pytest.param([(14.9, 1)], "13 days late", id="late on a day"),
         pytest.param([(0, 2)], "", id="an event to come"),
         pytest.param([(0, None)], "", id="where nothing is known"),
         pytest.param([(0, -1), (1, 0), (2, 1), (3, 1, 4), (4, 1)], "1 day late", id="a repair comes late"),

@@ -55,7 +55,7 @@ def data_lateness(changes: pl.DataFrame) -> str:
     gap = news.gaps.median()
     stands_still = not isinstance(gap, timedelta) or news.since > gap
     late = news.moment + (news.since if stands_still else timedelta()) - news.newest
-    return f"{count_text(round(late / timedelta(days=1)), 'day')} late"
+    return f"{count_text(late // timedelta(days=1), 'day')} late"
 
 
 def _event_news(changes: pl.DataFrame) -> EventNews | None:
