@@ -141,6 +141,13 @@ def test_a_file_removed_and_added_again_was_added_last() -> None:
     assert views.files.sizes.file_page(sized(1), lifetimes=lifetimes)["added"].to_list() == [5]
 
 
+def test_a_listing_leaves_out_the_folder_of_a_partition_null_too() -> None:
+    paths = ["day=1/region=__HIVE_DEFAULT_PARTITION__/f", "region=north/g", "region=south/h", "k"]
+    partitions = ["day=1/region=null", "region=north", "region=null", None]
+    page = pl.DataFrame({"path": paths, "partition_text": partitions}, schema_overrides={"partition_text": pl.String})
+    assert views.files.sizes.with_short_paths(page, "")["file"].to_list() == ["f", "g", "region=south/h", "k"]
+
+
 def test_a_million_files_fit() -> None:
     n = 1_000_000
     files = (

@@ -47,6 +47,7 @@ FILE_PAGE = pl.Schema(
 """One row a file. `added`: the version that added it, null unknown; the last three of one chosen column, null without
 statistics."""
 
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _LOWEST_BIN = 16  # 64 KiB
 _HIGHEST_BIN = 33  # 8 GiB and more
 _TARGET_BIN = 27  # the bin that ends at TARGET_HIGH
@@ -217,8 +218,11 @@ def common_folder(paths: pl.Series) -> str:
 def with_short_paths(page: pl.DataFrame, folder: str) -> pl.DataFrame:
     """FILE_PAGE with `file` (String): the path below the folder that all begin with, and below its partition's."""
     path, partition = pl.col("path").str.strip_prefix(folder), pl.col("partition_text")
-    inside = path.str.starts_with(partition + "/").fill_null(value=False)
-    return page.with_columns(file=pl.when(inside).then(path.str.slice(partition.str.len_chars() + 1)).otherwise(path))
+    of_null = partition.str.replace_all("=null(/|$)", f"={_NULL_FOLDER}$1")  # as Hive calls it
+    folders = [
+        pl.when(path.str.starts_with(text + "/")).then(text.str.len_chars() + 1) for text in (partition, of_null)
+    ]
+    return page.with_columns(file=path.str.slice(pl.coalesce(*folders, 0)))
 
 
 def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str | None) -> pl.DataFrame:
