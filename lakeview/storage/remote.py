@@ -209,11 +209,22 @@ class FsspecStorage(Storage):
         try:
             with self._fs.open(temporary, "wb") as upload:
                 shutil.copyfileobj(file, upload, BLOCK)
-            self._fs.mv(temporary, path)
+            self._move(temporary, path)
         except BaseException:
             with suppress(OSError, LakeviewError):  # the error that ended it is the one to raise
                 _translate_errors(temporary, lambda: self._fs.rm_file(temporary))
             raise
+
+    def _move(self, source: str, target: str) -> None:
+        """Give a file another path. A store that has no way of its own to do it gets a copy: fsspec's way for all
+        stores takes a path with `[`, `*` or `?` for a pattern."""
+        from fsspec import AbstractFileSystem
+
+        if type(self._fs).mv is not AbstractFileSystem.mv:
+            self._fs.mv(source, target)
+            return
+        self._fs.cp_file(source, target)
+        self._fs.rm_file(source)
 
     def delete(self, path: str) -> None:
         self.count("delete")

@@ -40,7 +40,7 @@ class Sloppy(fsspec.AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
         self._memory = fsspec.filesystem("memory")
 
     def __getattribute__(self, name: str) -> Any:
-        if name in ("ls", "find", "cat_file", "pipe_file", "isfile", "rm_file", "walk", "open", "size", "mv"):
+        if name in ("ls", "find", "cat_file", "pipe_file", "isfile", "rm_file", "walk", "open", "size", "cp_file"):
             return getattr(object.__getattribute__(self, "_memory"), name)
         return object.__getattribute__(self, name)
 
@@ -119,6 +119,16 @@ def test_a_file_is_put_block_by_block_from_its_beginning(store: Storage, request
     assert file.largest <= BLOCK
     store.put_file("data", Blocks(b""))
     assert store.read("data") == b""
+
+
+@pytest.mark.parametrize("root", ["memory://a[1]*?/t", "sloppy://a[1]*?/t"])
+def test_a_file_is_put_below_a_folder_whose_name_looks_like_a_pattern(root: str) -> None:
+    fsspec.register_implementation("sloppy", Sloppy, clobber=True)
+    store = FsspecStorage(root, Config(), {})
+    store.put_file("data", io.BytesIO(b"rows"))
+    assert store.read("data") == b"rows"
+    assert store.walk()["name"].to_list() == ["data"]
+    store.delete("data")
 
 
 class Failing(Blocks):
