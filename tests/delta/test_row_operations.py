@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.group_reader import matches_of
+from lakeview.delta.write.group_reader import RowsNeeded, matches_of
 from lakeview.delta.write.rewrites import Numbers, Rewrite, apply_changes, with_changed_rows
 from lakeview.delta.write.row_work import RowOutcome
 from lakeview.delta.write.target import Progress
@@ -611,3 +611,21 @@ def test_small_files_that_change_are_opened_once_where_most_do(
     first_groups = 12 if partition_by else 4  # two of them are begun before it is known how many files change
     assert files <= opened <= files + first_groups + 1, "and what was committed since the table was opened"
     assert_frame_equal(all_rows(table), expected)
+
+
+def test_of_small_files_with_long_rows_few_bytes_are_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = lv.create_table(str(tmp_path), SCHEMA)
+    assert isinstance(table, DeltaTable)
+    for start in range(0, 240, 20):
+        table.append(rows(start, 20))
+    monkeypatch.setattr("lakeview.delta.write.live_files._TOGETHER_ROWS", 40)
+    size = rows(0, 20).to_arrow().nbytes
+    for limit, files in ((1 << 30, 12), (size, 0)):
+        monkeypatch.setattr("lakeview.delta.write.group_reader._IN_MEMORY_BYTES", limit)
+        live = table.transaction().live_files(None)
+        matches = list(matches_of(live, table.storage, pl.col("id") % 4 == 1, RowsNeeded(SCHEMA, all_may_go=False)))
+        assert sum(file.in_memory is not None for file, _ in matches) == files
+        assert [len(positions) for _, positions in matches] == [5] * 12
+    table.update({"day": pl.lit(date(2030, 1, 1))}, "id % 4 = 1")
+    changed = pl.when(pl.col("id") % 4 == 1).then(date(2030, 1, 1)).otherwise("day")
+    assert_frame_equal(all_rows(table), rows(0, 240).with_columns(day=changed))

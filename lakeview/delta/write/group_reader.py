@@ -18,6 +18,9 @@ from lakeview.storage import Storage
 _MOSTLY = 0.75
 """The share of files with rows that change from which on all columns are read at once."""
 
+_IN_MEMORY_BYTES = 64 << 20
+"""Bytes of rows of a group that are in memory at once: small files can hold one long text in each of their rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowsNeeded:
@@ -63,19 +66,21 @@ class FileGroup:
 
     def portions(self) -> Iterator[Portion]:
         """The live rows of all files, in the columns by which rows are found."""
-        schema = self._reader.schema
+        schema, size = self._reader.schema, 0
         if self._needed is not None and self._whole is not None:
             schema = self._needed.schema
         for portion in portions_of(self._files, self._reader.storage, schema):
             self._counts += np.bincount(portion.files, minlength=len(self._files))
-            if self._whole is None:
-                yield portion
-            else:
+            if self._whole is not None:
+                size += portion.rows.nbytes
                 self._whole.append(portion)
-                yield replace(portion, rows=portion.rows.select(self._reader.schema.names))
+                if size > _IN_MEMORY_BYTES:
+                    self._needed = self._whole = None
+            yield replace(portion, rows=portion.rows.select(self._reader.schema.names))
 
     def with_rows(self, changing: Sequence[int]) -> Sequence[LiveFile]:
-        """The files, with rows in memory where they are needed. `changing`: how many rows of each change or go."""
+        """The files, with rows in memory where they are needed, unless those of the group take too many bytes.
+        `changing`: how many rows of each change or go."""
         if self._needed is None:
             return self._files
         self._reader.count(len(changing), sum(map(bool, changing)))
@@ -88,7 +93,11 @@ class FileGroup:
             portions = portions_of(files, self._reader.storage, self._needed.schema)
         else:
             numbers = list(range(len(self._files)))
+        size = 0
         for portion in portions:
+            size += portion.rows.nbytes
+            if size > _IN_MEMORY_BYTES:
+                return self._files  # they are read again, some at a time
             for place, part in portion.by_file(np.arange(portion.rows.num_rows)):
                 if numbers[place] in parts:
                     rows = portion.rows.slice(part.start, part.stop - part.start)
