@@ -69,6 +69,7 @@ class DeltaTable(Operations, OneLine):
 
     def refresh(self) -> bool:
         """True if there is a newer version; costs one listing."""
+        self._folder.forget()
         return self._log.refresh()
 
     def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:

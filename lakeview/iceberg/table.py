@@ -101,6 +101,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
 
         CorruptTableError if the folder now holds another table, NotATableError if its catalog no longer holds it.
         """
+        self._state.history.folder.forget()
         storage, place = self._state.storage, self._state.place
         if self._pointer is not None:
             storage, place = self._pointer.current(storage, place)
@@ -115,8 +116,8 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
             if before.metadata.table_uuid != after.metadata.table_uuid:
                 raise CorruptTableError(
                     f"{self.address} was the table {before.metadata.table_uuid} and is {after.metadata.table_uuid} now",
-                    fix="open it again, if the new one is the one you mean", place=metadata_file.path,
-                    kind="another-table",
+                    fix="open it again, if the new one is the one you mean",
+                    place=metadata_file.path, kind="another-table",
                 )  # fmt: skip
             self._state = after
         return (after.storage.root, after.metadata_file.path) != (before.storage.root, before.metadata_file.path)
@@ -136,8 +137,7 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
     def versions(self, *, look: bool = True) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which files are gone. With `look=False`
         `readable` is null, and neither a folder nor a manifest is looked at."""
-        state = self._state
-        return state.history.versions() if look else versions.listed_versions(state.metadata)
+        return self._state.history.versions() if look else versions.listed_versions(self._state.metadata)
 
     def list_ahead(self) -> None:
         """Begins the listing of a remote table's folder that the next `versions()` needs."""

@@ -36,6 +36,11 @@ class NamesAhead:
             thread.start()
             self._state, self._listing = state, (thread, names)
 
+    def forget(self) -> None:
+        """The names of the state that was begun last are not taken, but listed again: files may be gone since."""
+        with self._lock:
+            self._listing = None
+
     def take(self, state: Hashable = 0) -> pl.Series:
         """The names, listed since `begin` of the same state, or now. They are given once, and then listed again."""
         with self._lock:

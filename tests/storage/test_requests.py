@@ -144,6 +144,23 @@ def test_the_folder_is_listed_while_the_log_is_read(delta: tuple[str, dict[str, 
     assert server.count()["LIST"] == 3
 
 
+def test_a_refresh_lists_the_folder_again(tmp_path: Path, server: ObjectServer) -> None:
+    addresses = [f"{server.bucket()}/{name}" for name in ("delta", "iceberg")]
+    options = server.options("s3")
+    delta_table = lv.create_table(addresses[0], pa.schema([("id", pa.int64())]), storage_options=options)
+    delta_table.append(pl.DataFrame({"id": [1]}))
+    server.copy(table(tmp_path / "orders", rows=3).root, addresses[1])
+    for address in addresses:
+        opened_table = lv.open_table(address, storage_options=options)
+        opened_table.list_ahead()
+        for thread in [thread for thread in threading.enumerate() if thread.name == "lakeview-names"]:
+            thread.join()
+        store = open_storage(address, options=options)
+        store.delete_each([name for name in store.names() if "/data/" in f"/{name}" or name.endswith(".parquet")])
+        opened_table.refresh()
+        assert not opened_table.versions()["readable"][0], "a vacuum makes no version"
+
+
 def test_an_inspection_reads_what_a_log_holds_once(delta: tuple[str, dict[str, str]], requests: Count) -> None:
     look = lv.inspect(lv.open_table(delta[0], storage_options=delta[1]))
     counts = requests(look.health)
