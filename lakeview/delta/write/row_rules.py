@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakeview.delta.data.column_rules import Rule, recorded_rules
 from lakeview.delta.write.identity import Allocate, Identity, identities
 from lakeview.delta.write.stored_columns import readable_rows, with_variant_binaries
-from lakeview.model.clock import Clock, system_clock
+from lakeview.model.clock import Clock
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import example_text, shorten
@@ -140,11 +140,6 @@ class RowRules:
         for rule in self.generated:
             self._generate(rule, empty)
 
-    def check_defaults(self, clock: Clock) -> None:
-        """UnsupportedTableError for a default that cannot be evaluated."""
-        for default in self.defaults:
-            self._default(default, 0, clock)
-
     def _condition(self, rule: Expression, frame: pl.DataFrame) -> pl.Series:
         values = _values(frame, self._expressions[rule.text], rule)
         if values.dtype not in (pl.Boolean, pl.Null):
@@ -228,9 +223,9 @@ def row_rules(schema: Schema, properties: Mapping[str, str], partition_columns: 
 
 def check_rules(schema: Schema, properties: Mapping[str, str], partition_columns: Sequence[str] = ()) -> None:
     """UnsupportedTableError for a rule that a table is to have and that cannot be evaluated here: it would have every
-    write refused."""
+    write refused. A default of a column has only those refused whose rows lack the column."""
     try:
-        row_rules(schema, properties, partition_columns).check_defaults(system_clock)
+        row_rules(schema, properties, partition_columns)
     except UnsupportedTableError as error:
         fix = "write the rule otherwise: with comparisons, arithmetic and functions that lakeview has"
         raise UnsupportedTableError(error.message, fix=fix, place=error.place, kind=error.kind) from error
