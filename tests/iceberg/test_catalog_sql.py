@@ -112,7 +112,9 @@ def test_a_name_that_is_not_there_is_told(database: Path, names: str, message: s
 def test_the_command_line_and_the_app_take_such_addresses(database: Path) -> None:
     done = CliRunner().invoke(main, ["show", ORDERS])
     assert done.exit_code == 0, done.output
-    assert [line.split() for line in done.stdout.splitlines()[:2]] == [["address", ORDERS], ["format", "iceberg"]]
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["address", ORDERS] in lines
+    assert ["format", "iceberg"] in lines
     done = CliRunner().invoke(main, ["show", "catalog://prod/sales.eu.nothing"])
     assert done.exit_code == 2
     assert "error: catalog://prod/sales.eu.nothing is not there" in done.stderr
