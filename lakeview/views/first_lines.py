@@ -107,7 +107,8 @@ def data_line(
         where = "all are in" if first is None else f"the first {first:,} are in"
     part = f"{files:,} of " if files < all_files else ""
     cost = f"{part}{count_text(all_files, 'file')}, {'of unknown size' if size is None else format_bytes(size)}"
-    return f"{line}; {where} {cost}"
+    is_whole = files == all_files and condition is None and sample is None and first is None
+    return f"{line} and {cost}" if is_whole else f"{line}; {where} {cost}"
 
 
 def unpartitioned_line(files: int) -> str:

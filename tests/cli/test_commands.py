@@ -84,7 +84,7 @@ def test_check_as_json(history: DeltaHistory) -> None:
 
 def test_show(history: DeltaHistory) -> None:
     done = run("show", history.address)
-    assert done.stdout.startswith("v2 has 6 rows in 2 columns; all are in 2 files, ")
+    assert done.stdout.startswith("v2 has 6 rows in 2 columns and 2 files, ")
     assert "rows       6\n" in done.stdout
     assert "version    2\n" in done.stdout
     assert "protocol   reader 1 · writer 2\n" in done.stdout

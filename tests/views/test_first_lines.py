@@ -31,7 +31,7 @@ from tests.views.story import Story
     ("rows", "files", "size", "line"),
     [
         pytest.param("336,776", 1, 355 << 10, "v7 has 336,776 rows in 21 columns; all are in 1 of 44 files, 355 KiB"),
-        pytest.param("1", 44, 10, "v7 has 1 row in 21 columns; all are in 44 files, 10 B"),
+        pytest.param("1", 44, 10, "v7 has 1 row in 21 columns and 44 files, 10 B"),
         pytest.param(
             "unknown",
             0,
