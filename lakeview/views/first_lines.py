@@ -54,7 +54,7 @@ def timeline_line(timeline: pl.DataFrame, now: datetime, *, has_baseline: bool =
 def _rows(added: int | None, removed: int | None) -> str:
     if added is None or removed is None or not (added or removed):
         return ""
-    return ": as many rows" if added == removed else f": {format_row_change(added - removed)}"
+    return ": as many rows as before" if added == removed else f": {format_row_change(added - removed)}"
 
 
 def schema_line(changes: pl.DataFrame, columns: int, schemas: pl.DataFrame) -> str:
