@@ -7,7 +7,7 @@ import json
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, label_axis, peak, picks, texts, tooltips
+from lakeview.charts.marks import exact_count, label_axis, peak, picks, texts, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finish_chart, layer_charts
 from lakeview.views.thresholds import TARGET_HIGH, TARGET_LOW
@@ -43,18 +43,21 @@ def size_histogram(
         figure=pl.Series([_figure(n / bytes_unit[0]) for n in bins["bytes"].fill_null(0)], dtype=pl.String),
     )
     return [
-        _bars(counts, files_unit[1], p, bins, last=False),
+        _bars(counts, files_unit[1], p, bins, last=False, is_whole=files_unit[0] == 1),
         _bars(sizes, bytes_unit[1], p, bins, last=True),
     ]
 
 
-def _bars(rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, last: bool) -> AnyChart:
+def _bars(
+    rows: pl.DataFrame, title: str, p: Palette, bins: pl.DataFrame, *, last: bool, is_whole: bool = False
+) -> AnyChart:
     axis = alt.Axis(
         title=None, labels=last, domain=last, labelAngle=0, labelExpr=_short_labels(bins), labelOverlap=True
     )
     x = alt.X("label:N", sort=None, axis=axis, scale=alt.Scale(domain=bins["label"].to_list()))
     top = peak(rows["value"]) or 1.0
-    y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False))
+    y_axis = whole_axis() if is_whole else alt.Axis(title=None)
+    y = alt.Y("value:Q", axis=y_axis, scale=alt.Scale(domain=[0, top * _HEADROOM], nice=False))
     tooltip = tooltips(_TOOLTIP)
     base = alt.Chart(rows)
     click = picks("label")

@@ -377,6 +377,13 @@ def test_an_empty_table_still_shows_its_bins() -> None:
     assert [p.to_dict()["title"] for p in panels] == ["Files", "Bytes, B"]
 
 
+def test_a_histogram_of_few_files_counts_no_half_of_one() -> None:
+    files, _ = charts.files.size_histogram(views.files.sizes.file_sizes(Story().append(1, size=1000).files()))
+    labels = re.findall(r">([0-9.]+)<", drawn(files, 600))
+    assert {"0", "1"} <= set(labels)
+    assert not [label for label in labels if "." in label]
+
+
 @pytest.mark.parametrize(("is_finding", "colour"), [(True, LIGHT.orange), (False, LIGHT.blue)])
 def test_small_files_are_orange_where_they_are_a_finding(is_finding: bool, colour: str) -> None:
     bins = views.files.sizes.file_sizes(Story().append(1, size=1000).files())
