@@ -8,7 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.model.findings import Finding, Severity
-from lakeview.model.printable import first_few
+from lakeview.model.printable import first_few, shorten
 from lakeview.views.pruning.plan import ReadCost
 from lakeview.views.schema.column_history import last_change
 from lakeview.views.timeline.commits import on_branch
@@ -26,6 +26,9 @@ from lakeview.views.units import (
 _VERBS = ("added", "dropped", "renamed", "moved")
 """The changes of SCHEMA_DIFF that say what became of a column; the others name what changed of it."""
 
+_LONGEST_WRITER = 80
+"""Characters of a name that a log may give any length."""
+
 
 def timeline_line(timeline: pl.DataFrame, now: datetime, *, has_baseline: bool = True) -> str:
     """What happened, when and by whom, from TIMELINE; "" without commits. `has_baseline`: loads could be compared with
@@ -39,7 +42,7 @@ def timeline_line(timeline: pl.DataFrame, now: datetime, *, has_baseline: bool =
     since = line["timestamp"].drop_nulls().min()
     start = f" since {format_date(since)}" if isinstance(since, datetime) else ""
     first = f"{count_text(line.height, 'commit')}{by}{start}"
-    who = f", {last['writer']}" if last["writer"] else ""
+    who = f", {shorten(last['writer'], _LONGEST_WRITER)}" if last["writer"] else ""
     age = "" if last["timestamp"] is None else f", {format_age(now - last['timestamp'])} ago"
     bad = line.filter("suspicious")
     in_table = bad["taken_back_by"].null_count()

@@ -123,6 +123,14 @@ def test_characters_that_are_no_text_break_no_page(page: str, odd: Path) -> None
     assert [text for text in (*texts, *options, *cells) if UNSEEN & set(text)] == [], "what is unseen is its escape"
 
 
+def test_long_names_leave_the_answer_of_the_timeline_in_sight(odd: Path) -> None:
+    app = open_page("timeline", odd)
+    bold = [element.value for element in app.markdown if element.value.startswith("**")]
+    assert any("commits by 1 writer" in text for text in bold)
+    assert any(text.startswith("**v1 ") for text in bold)
+    assert max(map(len, bold)) < 500
+
+
 @pytest.mark.parametrize("what", with_breadth(["markup"], NAMES))  # control characters: those of the first format
 @pytest.mark.parametrize("page", TABLE_PAGES)
 def test_text_of_a_table_in_the_other_format_is_no_markup(page: str, what: str, iceberg: dict[str, str]) -> None:

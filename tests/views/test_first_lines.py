@@ -84,6 +84,9 @@ def test_the_timeline_says_what_happened_when_and_by_whom() -> None:
     assert timeline_line(still_there, story.now).endswith("; 1 bad load, still in the table")
     rewritten = line.head(2).with_columns(records_added=1000, records_removed=1000)
     assert ": as many rows as before; " in timeline_line(rewritten, story.now)
+    long_name = timeline_line(line.with_columns(writer=pl.lit("x" * 10_000)), story.now)
+    assert len(long_name) < 200
+    assert long_name.endswith("rows; 1 bad load, repaired")
     some = line.head(2)
     assert timeline_line(some, story.now).endswith("; no bad load")
     assert timeline_line(some, story.now, has_baseline=False).endswith("; no load can be judged")

@@ -20,9 +20,11 @@ from lakeview.app.query.arrival import first_rows
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
+from lakeview.model.printable import shorten
 
 _MAX_ACTIONS = 200
 _MAX_CHANGES = 5
+_LONGEST_OPERATION = 80
 _REASON_ICONS = {"red": ":material/error:", "orange": ":material/warning:", "gray": ":material/info:"}
 
 _LIMIT, _SECONDS = 50, 30.0
@@ -35,7 +37,7 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
     commit = now.history.row(by_predicate=pl.col("version") == version, named=True)
     state = timeline.row(by_predicate=pl.col("version") == version, named=True)
     with st.container(horizontal=True, vertical_alignment="center", key="drawer-title"):
-        operation = escape(commit["operation"] or "no operation recorded")
+        operation = escape(shorten(commit["operation"] or "no operation recorded", _LONGEST_OPERATION))
         st.markdown(f"**{views.units.format_version(version)} · {operation}**", width="content")
         st.space("stretch")
         commits.picker(timeline, version)
