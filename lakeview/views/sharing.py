@@ -71,14 +71,14 @@ def shared_line(shared: pl.DataFrame, recipients: pl.DataFrame) -> str:
     able = recipients.filter(state="reads").height
     whom = f"{count_text(recipients.height, 'recipient')}, {able:,} of them with a valid token"
     verb = "is" if shared.height == 1 else "are"
-    whom = whom if recipients.height else "nobody yet"
+    whom = whom if recipients.height else "no recipient yet"
     return f"{count_text(shared.height, 'table')} in {place} {verb} shared with {whom}"
 
 
 def reads_line(requests: pl.DataFrame, days: str) -> str:
     """Who asked for what in a span of time, from REQUESTS."""
     if requests.is_empty():
-        return f"Nobody asked for anything in {days}"
+        return f"No recipient asked for anything in {days}"
     answered = requests.filter(pl.col("status") < _REFUSED)
     tables = answered.drop_nulls("table").select("share", "schema", "table").n_unique()
     whom = count_text(answered["recipient"].drop_nulls().n_unique(), "recipient")

@@ -166,7 +166,7 @@ def shares(configuration: ShareConfiguration, answer: DeltaGenerator) -> None:
             )
         with card("Tokens", "by their ids; the tokens themselves are kept nowhere"):
             if tokens.is_empty():
-                nothing("There are no tokens.", "Nobody can read yet.")
+                nothing("There are no tokens.", "No recipient can read yet.")
             else:
                 frame(
                     tokens.reverse(),
@@ -245,7 +245,7 @@ def audit(configuration: ShareConfiguration, answer: DeltaGenerator) -> None:
     with answer:
         first_line(views.sharing.reads_line(requests, days))
     if requests.is_empty():
-        nothing(f"Nobody asked for anything in {days}.", "The server writes its log every minute.")
+        nothing(f"No recipient asked for anything in {days}.", "The server writes its log every minute.")
         return
     by_day, reads = views.sharing.reads_by_day(requests), views.sharing.reads(requests)
     downloads.offer("reads", reads)
