@@ -19,7 +19,7 @@ from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.log_cleanup import LOG_CLEANUP, clean_log
 from lakeview.model.config import Config
 from lakeview.model.data_types import Field, PrimitiveType
-from lakeview.model.errors import InvalidRequestError, StoreUnavailableError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import add, metadata, protocol
@@ -319,3 +319,15 @@ def test_a_table_that_cleans_its_log_shows_the_commits_that_come_next(tmp_path: 
         assert page["version"].to_list() == [10, 9, 8, 7, 6][: page.height]
     assert table.history().height == 5
     assert table.lifetimes().filter(pl.col("removed") == 10).height
+
+
+def test_a_refresh_helps_where_others_cleaned_up_commits_that_were_listed(tmp_path: Path) -> None:
+    make_table(tmp_path / "t")
+    table, later = open_delta_table(tmp_path / "t"), open_delta_table(tmp_path / "t")
+    assert table.log_files().height == later.log_files().height
+    later.clean_log(dry_run=False, clock=clock)
+    with pytest.raises(CorruptTableError, match="listed and is gone"):
+        table.history()
+    assert not table.refresh()
+    assert table.history().equals(open_delta_table(tmp_path / "t").history())
+    assert table.snapshot().num_files == later.snapshot().num_files

@@ -80,6 +80,8 @@ class LogListing:
         """Versions that were the latest until a refresh found newer ones, the last few."""
         self.cleanups = 0
         """How often files were forgotten: what was to be read of them cannot be read any more."""
+        self.is_outdated = False
+        """Whether a commit that was listed turned out to be gone: the next refresh lists the whole log."""
         self.replaced = False
         """Whether a refresh found none of the latest version's files unchanged: the table was deleted and recreated, or
         its log restored from elsewhere. What was read before may be another table's."""
@@ -125,6 +127,8 @@ class LogListing:
     def refresh(self) -> bool:
         """Look for newer versions: one listing from the latest known version. True if there is one."""
         with self._lock:
+            if self.is_outdated:
+                self._list_again()
             newer, current = self.list_files(self.latest), self._versions.since(self.latest)
             there = {self._identity(f) for f in newer}
             if not any(self._identity(f) in there for f in current if f.version == self.latest):
@@ -136,6 +140,14 @@ class LogListing:
             if self.latest > before:
                 self.tips = (*self.tips[1 - _TIPS :], before)
             return self.latest > before
+
+    def _list_again(self) -> None:
+        """Leave out what others cleaned up; a log that was taken away or set back stays as it was listed."""
+        versions = _Versions.of(self.list_files(0))
+        if (versions.latest or 0) >= self.latest:
+            self._versions, self._from = versions, 0
+            self.cleanups += 1
+        self.is_outdated = False
 
     def _identity(self, file: LogFile) -> LogFile:
         return file._replace(modified=None) if self.storage.may_put_twice else file

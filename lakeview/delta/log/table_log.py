@@ -87,6 +87,7 @@ class TableLog(LogListing):
             data = self.storage.read(f"{LOG_FOLDER}/{name}")
         except FileNotFoundError as error:
             if self.size(version) is not None:
+                self.is_outdated = True
                 raise CorruptTableError(
                     f"commit {name} was listed and is gone", fix="refresh: a clean-up may be running", place=name,
                     kind="versions-not-contiguous",
