@@ -12,6 +12,7 @@ import polars as pl
 from altair.utils import schemapi
 
 from lakeview.charts.palette import Palette, palette
+from lakeview.model.printable import visible
 from lakeview.views import units
 
 AnyChart = alt.Chart | alt.LayerChart
@@ -73,7 +74,8 @@ def finish_chart(
     title: str | alt.TitleParams | None = None,
     width: int | Literal["container"] = "container",
 ) -> AnyChart:
-    """The chart, which is changed, with theme, size and title; `height` is the plot's, without title and axis.
+    """The chart, which is changed, with theme, size and title, what is unseen in a title's text as its escape; `height`
+    is the plot's, without title and axis.
 
     As wide as its container; `stack_charts` gives a picture a width in pixels, `width` one whose texts lie by pixels.
 
@@ -84,7 +86,7 @@ def finish_chart(
     chart["padding"] = {"left": 0, "right": 6, "top": 2, "bottom": 2}
     chart["autosize"] = {"type": "fit-x", "contains": "padding"} if width == "container" else "pad"
     if title:
-        chart["title"] = title
+        chart["title"] = visible(title) if isinstance(title, str) else title
     chart["config"] = config(p)
     return chart
 

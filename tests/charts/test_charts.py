@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import altair as alt
 import polars as pl
 import pytest
 import vl_convert
 
 from lakeview import charts, views
 from lakeview.charts.palette import DARK, LIGHT, palette
-from lakeview.charts.theme import AnyChart, byte_unit, count_unit, time_domain
+from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finish_chart, time_domain
 from lakeview.model.column_values import format_expression
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.frames import COMMITS, FILES, VERSIONS
@@ -382,6 +383,13 @@ def test_a_histogram_of_few_files_counts_no_half_of_one() -> None:
     labels = re.findall(r">([0-9.]+)<", drawn(files, 600))
     assert {"0", "1"} <= set(labels)
     assert not [label for label in labels if "." in label]
+
+
+def test_a_title_shows_what_cannot_be_seen_in_a_name() -> None:
+    chart = finish_chart(
+        alt.Chart(pl.DataFrame({"a": [1]})).mark_bar(), LIGHT, height=20, title="\N{RIGHT-TO-LEFT OVERRIDE}gpj"
+    )
+    assert chart.to_dict()["title"] == "\\u202egpj"
 
 
 @pytest.mark.parametrize(("is_finding", "colour"), [(True, LIGHT.orange), (False, LIGHT.blue)])
