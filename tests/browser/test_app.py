@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import polars as pl
 import pytest
 from playwright.sync_api import expect
 
+import lakeview as lv
 from tests.browser.visitor import PATIENCE, Visitor
 
 pytestmark = pytest.mark.browser
@@ -48,3 +52,13 @@ def test_a_page_is_operated_by_keys_alone(visitor: Visitor) -> None:
     visitor.page.wait_for_url("**tab=*")
     visitor.settle()
     assert visitor.parameters()["tab"] == "What changed"
+
+
+def test_a_long_location_is_shown_whole(visitor: Visitor, tmp_path: Path) -> None:
+    place = tmp_path / ("long_name_" * 20)
+    lv.create_table(place, pl.DataFrame({"a": [1]}).to_arrow().schema)
+    visitor.page.set_viewport_size({"width": 900, "height": 900})
+    visitor.open(f"/overview?table={place}")
+    value = visitor.main.locator("[data-testid=stTable] p").filter(has_text=place.name)
+    expect(value).to_have_count(1)
+    assert value.evaluate("text => text.scrollWidth <= text.clientWidth")

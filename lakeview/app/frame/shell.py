@@ -21,9 +21,11 @@ SIDEBAR_WIDTH = 212
 _STYLE = f"""<style>
 @media (max-width: 1000px) {{.stMainBlockContainer {{padding-left: 20px; padding-right: 20px}}}}
 @media (min-width: {widths.NARROW_PAGE + 1}px) {{[class*="st-key-{NARROW}"] {{display: none}}}}
+[data-testid="stTable"] [data-testid="stMarkdownContainer"] p {{overflow-wrap: anywhere}}
 </style>"""
 """What Streamlit has no option for: the page's sides are 70 pixels each, of 900 so many that tables lose columns; and
-what a narrow page cuts is written out there alone."""
+what a narrow page cuts is written out there alone; and a long word of a property, such as a location, is broken, which
+is cut otherwise, without a sign."""
 
 
 _FIRST: Mapping[str, Callable[[OpenTable], object]] = {
