@@ -218,7 +218,7 @@ def show(
     if machine:
         click.echo(as_json(facts))
         return
-    echo_sentence(_contents(now))
+    echo_sentence(views.first_lines.contents_line(now))
     empty = {"name", "description", "partitioned_by", "features", "properties"}
     fields = {k.replace("_", " "): v for k, v in facts.items() if v not in (None, [], {}) or k not in empty}
     fields |= {k: ", ".join(map(str, v)) for k, v in fields.items() if isinstance(v, list)}
@@ -227,16 +227,6 @@ def show(
         again = ("comment", now.description)  # Iceberg's description is a property
         fields |= {f"  {printable(k)}": v for k, v in properties.items() if (k, v) != again}
     echo_lines(pairs(fields, limit=width()))
-
-
-def _contents(now: Snapshot) -> str:
-    """How many rows a version has, in how many columns and files."""
-    from lakeview import views
-
-    if not now.num_files:
-        return views.first_lines.empty_line(now.version, "data files")
-    rows, files = views.sums.rows_text(now, exact=True), now.num_files
-    return views.first_lines.data_line(now.version, rows, len(now.schema), files, files, now.size_bytes)
 
 
 @command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))

@@ -286,9 +286,8 @@ def _base(entry: Mapping[str, Any]) -> str:
 
 def _from_entries(entries: list[Mapping[str, Any]], name: Any) -> pl.DataFrame:
     files = [e for e in entries if e.get("type") == "file"]
-    return listing(
-        [name(e) for e in files], [int(e.get("size") or 0) for e in files], [_modification_time(e) for e in files]
-    )
+    sizes, times = [int(e.get("size") or 0) for e in files], [_modification_time(e) for e in files]
+    return listing([name(e) for e in files], sizes, times)
 
 
 def _modification_time(entry: Mapping[str, Any]) -> int | None:

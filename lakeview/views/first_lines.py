@@ -9,8 +9,10 @@ import polars as pl
 
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import first_few, shorten
+from lakeview.model.snapshot import Snapshot
 from lakeview.views.pruning.plan import ReadCost
 from lakeview.views.schema.column_history import last_change
+from lakeview.views.sums import rows_text
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.units import (
     UNKNOWN,
@@ -112,6 +114,14 @@ def data_line(
     cost = f"{part}{count_text(all_files, 'file')}, {'of unknown size' if size is None else format_bytes(size)}"
     is_whole = files == all_files and condition is None and sample is None and first is None
     return f"{line} and {cost}" if is_whole else f"{line}; {where} {cost}"
+
+
+def contents_line(now: Snapshot) -> str:
+    """How many rows a version has, in how many columns and files."""
+    if not now.num_files:
+        return empty_line(now.version, "data files")
+    rows, files = rows_text(now, exact=True), now.num_files
+    return data_line(now.version, rows, len(now.schema), files, files, now.size_bytes)
 
 
 def unpartitioned_line(files: int) -> str:

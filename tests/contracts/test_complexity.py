@@ -1,4 +1,4 @@
-"""No function has a cyclomatic complexity above 15, boolean operators and comprehensions counted."""
+"""No function has a cyclomatic complexity above 15, boolean operators and comprehensions counted; no file is too long."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py")), *sorted((ROOT / "lakeview").rglob("*.py"))]
 LIMIT = 15
+MOST_LINES = 300
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -40,6 +41,11 @@ def complexities(source: str) -> Iterator[tuple[str, int]]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, FUNCTIONS):
             yield node.name, 1 + sum(map(branches, node.body))
+
+
+def test_no_file_is_too_long() -> None:
+    lines = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in FILES}
+    assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
 
 
 def test_no_function_is_too_complex() -> None:

@@ -64,17 +64,14 @@ def _answer_line(now: OpenTable, request: Request | None, reading: Reading | Non
     snapshot = now.snapshot if request is None else cache.snapshot(now.address, request.version)
     if snapshot.num_files == 0:
         return ""
-    rows = views.sums.rows_text(snapshot, exact=True)
-    width = len(snapshot.schema)
     if request is None or reading is None:
-        files = snapshot.num_files
-        return views.first_lines.data_line(snapshot.version, rows, width, files, files, snapshot.size_bytes)
+        return views.first_lines.contents_line(snapshot)
     cost = reading.cost
     is_all = snapshot.num_records is not None and snapshot.num_records <= request.limit
     return views.first_lines.data_line(
         snapshot.version,
-        rows,
-        width,
+        views.sums.rows_text(snapshot, exact=True),
+        len(snapshot.schema),
         cost.files,
         cost.all_files,
         cost.size,

@@ -182,3 +182,10 @@ def _text(rows: DataFrame, options: dict[str, str] | None = None) -> Column:
 
 def _column(name: str) -> Column:
     return f.col(quote_name(name))
+
+
+def free_name(rows: DataFrame, name: str) -> str:
+    """A name that no column of the rows has."""
+    while name.casefold() in {column.casefold() for column in rows.columns}:
+        name += "_"
+    return name

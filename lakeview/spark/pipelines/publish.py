@@ -228,8 +228,8 @@ class Publisher:
             names = f.array(*[f.lit(rule.name) for rule in rules])
             failed = f.transform(f.col(quote_name(expectations.FAILED)), lambda number: f.element_at(names, number + 1))
             rows = divided.where(expectations.is_removed(rules, {Action.QUARANTINE}))
-            rows = rows.withColumn(_free(divided, "_expectations"), failed).withColumn(
-                _free(divided, "_run_id"), f.lit(self.run_id)
+            rows = rows.withColumn(expectations.free_name(divided, "_expectations"), failed).withColumn(
+                expectations.free_name(divided, "_run_id"), f.lit(self.run_id)
             )
             writer = self._once(rows.drop(expectations.FAILED), app).option("userMetadata", digest)
             writer.option("mergeSchema", "true").save(address)
@@ -298,10 +298,3 @@ class Publisher:
 
     def _address(self, name: str) -> str:
         return self._places(name).address
-
-
-def _free(rows: DataFrame, name: str) -> str:
-    """A name that no column of the rows has."""
-    while name.casefold() in {column.casefold() for column in rows.columns}:
-        name += "_"
-    return name

@@ -219,10 +219,8 @@ def with_short_paths(page: pl.DataFrame, folder: str) -> pl.DataFrame:
     """FILE_PAGE with `file` (String): the path below the folder that all begin with, and below its partition's."""
     path, partition = pl.col("path").str.strip_prefix(folder), pl.col("partition_text")
     of_null = partition.str.replace_all("=null(/|$)", f"={_NULL_FOLDER}$1")  # as Hive calls it
-    folders = [
-        pl.when(path.str.starts_with(text + "/")).then(text.str.len_chars() + 1) for text in (partition, of_null)
-    ]
-    return page.with_columns(file=path.str.slice(pl.coalesce(*folders, 0)))
+    lengths = [pl.when(path.str.starts_with(f + "/")).then(f.str.len_chars() + 1) for f in (partition, of_null)]
+    return page.with_columns(file=path.str.slice(pl.coalesce(*lengths, 0)))
 
 
 def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str | None) -> pl.DataFrame:
