@@ -1,4 +1,4 @@
-"""No function has a cyclomatic complexity above 15 (boolean operators and comprehensions count); no file is too long."""
+"""No function has a complexity above 15 (boolean operators and comprehensions count), and no file is too long."""
 
 from __future__ import annotations
 
