@@ -11,8 +11,11 @@ import pyarrow as pa
 import pytest
 
 import lakeview as lv
+from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.storage import Storage, open_storage
+from lakeview.storage.byte_cache import SmallFiles
 from lakeview.storage.interface import FILES_AHEAD
+from lakeview.storage.object_files import TAIL
 from tests.builders.catalogs import table
 from tests.builders.object_server import ObjectServer, object_server
 
@@ -142,6 +145,14 @@ def test_the_folder_is_listed_while_the_log_is_read(delta: tuple[str, dict[str, 
     opened_table.list_ahead()  # nobody needs the names of a version whose files were looked up
     opened_table.versions()
     assert server.count()["LIST"] == 3
+
+
+def test_a_checkpoint_that_is_larger_than_listed_does_not_stay_in_memory(store: Storage) -> None:
+    store.put("large", b"a" * (TAIL + 1))
+    cache = SmallFiles(2 * TAIL, len)
+    with ParquetActions(store, "large", 1_000, "large", cache)._handle() as handle:
+        assert len(handle.read()) == TAIL + 1
+    assert not len(cache)
 
 
 def test_a_refresh_lists_the_folder_again(tmp_path: Path, server: ObjectServer) -> None:

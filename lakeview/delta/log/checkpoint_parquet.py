@@ -221,7 +221,9 @@ class ParquetActions:
         data = self._cache.get(self._path)
         if data is None:
             with self._storage.open(self._path, self._recorded_size) as handle:
-                data = handle.read()
+                data = handle.read(TAIL + 1)
+            if len(data) > TAIL:  # written again since it was listed
+                return self._storage.open(self._path)
             self._cache.put(self._path, data)
         return BytesIO(data)
 
