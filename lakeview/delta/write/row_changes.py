@@ -35,9 +35,10 @@ from lakeview.storage import Storage
 THREADS = 2
 """Files that are written at once: encoding keeps a core busy, and memory holds so many."""
 
-PACKED_BYTES = 16 << 20
+PACKED_BYTES = 8 << 20
 """Files below this size that are written again share new files, in groups of about this size: a table that is merged
-into daily does not keep a small file for each of an earlier day."""
+into daily does not keep a small file for each of an earlier day. Larger groups leave one thread without work
+(benches/bench_writer.py: ten files of 4 MB)."""
 
 
 @dataclass(slots=True)
