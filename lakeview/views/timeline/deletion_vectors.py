@@ -10,24 +10,24 @@ from lakeview.views.timeline.lifetimes import continuations
 
 def without_redeletes(timeline: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.DataFrame:
     """TIMELINE with `files_redeleted`: of files that got another deletion vector only the rows deleted (or brought
-    back) are counted. Delta's log removes and adds such a file; Iceberg's does not, and its commits stay as they are.
+    back) are counted. A commit that did not count such files, as one that it removes and adds, stays as it is.
     """
     continues = lifetimes.hstack(continuations(lifetimes))
     before = continues.filter("goes_on").select("path", "size", version="removed", records_before="records")
     if before.is_empty():
         return timeline.with_columns(files_redeleted=pl.lit(0, pl.Int64))
     after = continues.filter("went_on").select("path", version="added", records_after="records")
-    begun = lifetimes.group_by(version="added").agg(begun=pl.len().cast(pl.Int64))
+    starts = lifetimes.group_by(version="added").agg(starts=pl.len().cast(pl.Int64))
     deleted = pl.col("records_before") - pl.col("records_after")
     redeletes = (
         before.join(after, on=["path", "version"])
         .with_columns(rows_deleted=deleted.clip(0), rows_restored=(-deleted).clip(0), redeleted=pl.lit(1, pl.Int64))
         .group_by("version")
         .agg(map(total, ("redeleted", "size", "records_before", "records_after", "rows_deleted", "rows_restored")))
-        .join(begun, on="version")
+        .join(starts, on="version")
     )
     joined = timeline.join(redeletes, on="version", how="left", maintain_order="left")
-    is_counted = pl.col("redeleted").is_not_null() & (pl.col("files_added") >= pl.col("begun"))
+    is_counted = pl.col("redeleted").is_not_null() & (pl.col("files_added") >= pl.col("starts"))
     counts = {
         "files_added": pl.col("files_added") - pl.col("redeleted"),
         "files_removed": pl.col("files_removed") - pl.col("redeleted"),
