@@ -11,12 +11,12 @@ from lakeview.app import cache, uploads
 from lakeview.app.widget_state import link_widget
 from lakeview.model import config
 from lakeview.model.errors import AccessDeniedError, LakeviewError, NotATableError
+from lakeview.model.printable import choices
 
 DEMO = "demo"
 DEMO_TABLE = "demo/flights"
 _RECENT = "_recent"
 _MAX_RECENT = 8
-_MAX_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def address(name: str) -> str:
     addresses = {offer.name: offer.address for offer in demo_tables()}
     if name not in addresses:
         holds = "holds no table of this name" if addresses else "is not built"
-        fix = f"choose from {', '.join(list(addresses)[:_MAX_NAMED])}" if addresses else "build it on the start page"
+        fix = choices(name, list(addresses)) if addresses else "build it on the start page"
         raise NotATableError(f"{name} is no table: the demo lake {holds}", fix=fix, place=name)
     return addresses[name]
 

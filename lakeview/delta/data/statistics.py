@@ -19,6 +19,7 @@ from lakeview.delta.properties import value
 from lakeview.model.arguments import names_of
 from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import choices
 from lakeview.model.schema import Schema, leaf_name, polars_type
 
 Path = tuple[str, ...]
@@ -53,13 +54,15 @@ def physical_leaves(schema: Schema, columns: Sequence[str] | None, skip: Iterabl
     if columns is None:
         return leaves
     names = set(names_of(columns, "columns"))
-    choices = {leaf_name(path) for path, _, _ in leaves} | {path[0] for path, _, _ in leaves} | hidden
-    choices |= {leaf_name((name,)) for name in hidden}
-    if unknown := sorted(names - choices):
+    columns_there = {leaf_name(path) for path, _, _ in leaves} | {path[0] for path, _, _ in leaves} | hidden
+    columns_there |= {leaf_name((name,)) for name in hidden}
+    if unknown := sorted(names - columns_there):
         raise InvalidRequestError(
-            f"there is no column {unknown[0]}", fix=f"choose from {', '.join(sorted(choices)[:20])}", place=unknown[0],
+            f"there is no column {unknown[0]}",
+            fix=choices(unknown[0], sorted(columns_there)),
+            place=unknown[0],
             kind="unknown-column",
-        )  # fmt: skip
+        )
     return [entry for entry in leaves if leaf_name(entry[0]) in names or entry[0][0] in names]
 
 

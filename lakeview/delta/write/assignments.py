@@ -15,6 +15,7 @@ from lakeview.delta.write.stored_columns import holds_variants
 from lakeview.model.arguments import mapping_of
 from lakeview.model.data_types import DataType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import choices
 from lakeview.model.schema import Schema, find_field, polars_type
 from lakeview.predicates.row_wise import row_wise
 
@@ -90,10 +91,10 @@ def _field(table: Schema, path: Path) -> tuple[Path, Field]:
         fields = field.type.fields if isinstance(field.type, StructType) else ()
         inner = find_field(fields, name)
         if inner is None:
-            above, names = ".".join(spelled), ", ".join(f.name for f in fields[:20])
+            above, names = ".".join(spelled), [f.name for f in fields]
             raise InvalidRequestError(
                 f"there is no field {name} in {above}" if names else f"{above} is {field.type}, which is no struct",
-                fix=f"choose from {names}" if names else "set the whole of it",
+                fix=choices(name, names) if names else "set the whole of it",
                 place="assignments",
                 kind="unknown-column",
             )

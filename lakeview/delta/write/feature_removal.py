@@ -18,6 +18,7 @@ from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.feature_traces import OPERATIONS, last_properties, traces
 from lakeview.delta.write.rules import active_features, supported_features, with_required
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.printable import choices
 
 OF_WRITERS = frozenset(
     {
@@ -58,7 +59,7 @@ def check_removable(feature: str, protocol: Protocol, address: str) -> None:
     if feature not in features:
         raise InvalidRequestError(
             f"the protocol of {address} has no feature {feature}",
-            fix=f"choose from {', '.join(sorted(features)) or 'none'}",
+            fix=choices(feature, sorted(features)),
             place=feature,
             kind="unknown-feature",
         )

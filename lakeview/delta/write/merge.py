@@ -14,6 +14,7 @@ from lakeview.delta.write.assignments import Assignments
 from lakeview.delta.write.target import Progress
 from lakeview.model.arguments import names_of
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import choices
 
 SOURCE, TARGET = "source", "target"
 """What the two sides are called in conditions and assignments."""
@@ -123,7 +124,7 @@ def condition_of(on: str | Sequence[str], source: Sequence[str] = ()) -> str:
         if on.isidentifier() and on.lower() not in ("true", "false"):  # a name, which is no condition by itself
             raise InvalidRequestError(
                 f"the source has no column {on} to match rows on",
-                fix=f"choose from {', '.join(source)}, or write a condition",
+                fix=f"{choices(on, source)}, or write a condition",
                 place="on",
                 kind="unknown-column",
             )

@@ -19,6 +19,7 @@ from lakeview.delta.write.row_rules import Expression
 from lakeview.delta.write.rules import properties_of, property_features, supported_features
 from lakeview.model.arguments import integer_of, text_of
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.printable import choices
 from lakeview.predicates.tree import Node
 from lakeview.rows.matching import check_condition
 
@@ -47,9 +48,11 @@ class PropertyChanges(PendingCommit):
         for name in names:
             if name not in properties:
                 raise InvalidRequestError(
-                    f"the table has no property {name}", fix=f"choose from {', '.join(sorted(properties)[:20])}",
-                    place=name, kind="unknown-property",
-                )  # fmt: skip
+                    f"the table has no property {name}",
+                    fix=choices(name, sorted(properties)),
+                    place=name,
+                    kind="unknown-property",
+                )
             if name in PROPERTIES and PROPERTIES[name].effect is Effect.ENGINE:
                 raise InvalidRequestError(
                     f"{name} is what writers keep for themselves: files could not be read right without it",
@@ -82,9 +85,11 @@ class PropertyChanges(PendingCommit):
         if not keys:
             constraints = [k.removeprefix(_CONSTRAINT) for k in self.definition.properties if k.startswith(_CONSTRAINT)]
             raise InvalidRequestError(
-                f"the table has no constraint {name}", fix=f"choose from {', '.join(constraints) or 'none'}",
-                place=name, kind="unknown-constraint",
-            )  # fmt: skip
+                f"the table has no constraint {name}",
+                fix=choices(name, constraints),
+                place=name,
+                kind="unknown-constraint",
+            )
         self._change_properties(dict.fromkeys(keys))
 
     def upgrade_protocol(self, features: Collection[str]) -> None:

@@ -19,7 +19,7 @@ from lakeview.delta.properties import (
 )
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.frames import CHANGES
-from lakeview.model.printable import printable, shorten
+from lakeview.model.printable import choices, printable, shorten
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.type_tree import nodes
 
@@ -133,7 +133,7 @@ def check_statistics_columns(schema: Schema, properties: Mapping[str, str]) -> N
         if tuple(part.casefold() for part in path) not in names:
             raise InvalidRequestError(
                 f"{INDEXED} names {leaf_name(path)}, which is no column of the table",
-                fix=f"choose from {shorten(', '.join(schema.names), 200)}",
+                fix=choices(leaf_name(path), schema.names),
                 place=INDEXED,
                 kind="unknown-column",
             )
