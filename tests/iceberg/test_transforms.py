@@ -47,7 +47,8 @@ def test_hashes_are_those_of_the_specification(case: str) -> None:
 
 
 def test_nanoseconds_are_hashed_as_the_microsecond_that_they_are_in() -> None:
-    at = (datetime(2017, 11, 16, 22, 31, 8) - datetime(1970, 1, 1)) // timedelta(microseconds=1) * 1000  # noqa: DTZ001
+    since = datetime(2017, 11, 16, 22, 31, 8, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    at = since // timedelta(microseconds=1) * 1000
     times = pl.Series([at, at + 1001, -1, -1000], dtype=pl.Datetime("ns"))
     hashes = [murmur3(_hashed_bytes(value, PrimitiveType("timestamp_ns"))) for value in times]
     assert hashes[:2] == [-2047944441 & 0xFFFF_FFFF, -1207196810 & 0xFFFF_FFFF]

@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, Row, SparkSession
+from pyspark.sql.types import StructType
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
@@ -46,6 +47,11 @@ def numbers(spark: SparkSession, first: int, last: int, tasks: int = 2) -> DataF
 
 def writing(frame: DataFrame, mode: str = "append", **options: str | bool) -> DataFrameWriter:
     return frame.write.format("lakeview").mode(mode).options(**options)
+
+
+def writer_of(schema: StructType, options: Mapping[str, str], *, overwrite: bool = False) -> LakeviewWriter:
+    """The writer that a task of Spark calls, for rows of a schema."""
+    return LakeviewWriter(WriteOptions.parse(options, overwrite=overwrite), schema, overwrite=overwrite)
 
 
 def ids(address: Path) -> list[int]:
@@ -108,8 +114,8 @@ def test_a_partition_of_a_mapped_column_is_replaced(tmp_path: Path) -> None:
     properties = {"delta.columnMapping.mode": "name"}
     table: Any = lv.create_table(address, rows.schema, partition_by=["part"], properties=properties)
     table.append(rows)
-    options = WriteOptions.parse({"path": address, "replaceWhere": "part = 1"}, overwrite=True)
-    writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(rows.schema)), overwrite=True)
+    options = {"path": address, "replaceWhere": "part = 1"}
+    writer = writer_of(to_spark(lv.Schema.from_arrow(rows.schema)), options, overwrite=True)
     writer.commit([writer.write(iter(pa.table({"id": [3], "part": [1]}).to_batches()))])
     assert sorted(lv.open_table(address).scan().collect().rows()) == [(1, 0), (3, 1)]
     with pytest.raises(ConstraintViolationError, match=r"partition {'part': 0} are not in part = 1"):
@@ -122,8 +128,8 @@ def test_new_mapped_columns_have_the_names_that_the_files_have(tmp_path: Path, o
     properties = {"delta.columnMapping.mode": "name"}
     lv.create_table(address, pa.schema([("id", pa.int64())]), properties=properties)
     rows = pa.table({"id": [3], "at": [{"x": 1}]})
-    options = WriteOptions.parse({"path": address, option: "true"}, overwrite=overwrite)
-    writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(rows.schema)), overwrite=overwrite)
+    options = {"path": address, option: "true"}
+    writer = writer_of(to_spark(lv.Schema.from_arrow(rows.schema)), options, overwrite=overwrite)
     writer.commit([writer.write(iter(rows.to_batches()))])
     written = lv.open_table(address)
     assert written.scan().collect().rows() == [(3, {"x": 1})]
@@ -137,8 +143,8 @@ def test_rows_that_spell_columns_and_fields_otherwise_are_checked_against_the_co
     table: Any = lv.create_table(address, rows.schema)
     table.append(rows)
     rows_given = pa.table({"ID": [3], "At": [{"X": 2}]})
-    options = WriteOptions.parse({"path": address, "replaceWhere": "at.x = 2"}, overwrite=True)
-    writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(rows_given.schema)), overwrite=True)
+    options = {"path": address, "replaceWhere": "at.x = 2"}
+    writer = writer_of(to_spark(lv.Schema.from_arrow(rows_given.schema)), options, overwrite=True)
     writer.commit([writer.write(iter(rows_given.to_batches()))])
     assert sorted(lv.open_table(address).scan().collect()["id"]) == [1, 3]
 
@@ -149,8 +155,8 @@ def test_a_condition_on_rows_takes_an_empty_text_in_a_partition_column_for_null(
     lv.create_table(tmp_path, rows.schema, partition_by="p")
 
     def write(where: str) -> None:
-        options = WriteOptions.parse({"path": str(tmp_path), "replaceWhere": where}, overwrite=True)
-        writer = LakeviewWriter(options, to_spark(lv.Schema.from_arrow(rows.schema)), overwrite=True)
+        options = {"path": str(tmp_path), "replaceWhere": where}
+        writer = writer_of(to_spark(lv.Schema.from_arrow(rows.schema)), options, overwrite=True)
         writer.commit([writer.write(iter(rows.to_batches()))])
 
     for _ in range(2):
@@ -265,10 +271,10 @@ def test_a_write_that_needs_no_table_to_be_there(spark: SparkSession, tmp_path: 
     assert lv.open_table(str(address)).latest_version == 1
     frame = numbers(spark, 4, 5, tasks=1)
     for if_exists in ("error", "ignore"):  # another writer creates the table while the rows are written
-        options = WriteOptions.parse({"path": str(tmp_path / if_exists), "ifExists": if_exists}, overwrite=False)
-        writer = LakeviewWriter(options, frame.schema, overwrite=False)
+        options = {"path": str(tmp_path / if_exists), "ifExists": if_exists}
+        writer = writer_of(frame.schema, options)
         messages = [writer.write(iter(frame.toArrow().to_batches()))]
-        create_log(open_storage(options.path), lv.Schema.from_arrow(frame.toArrow().schema))
+        create_log(open_storage(options["path"]), lv.Schema.from_arrow(frame.toArrow().schema))
         with nullcontext() if if_exists == "ignore" else pytest.raises(InvalidRequestError, match="there is a table"):
             writer.commit(messages)
         assert data_files(tmp_path / if_exists) == []
@@ -330,7 +336,7 @@ def refusal(frame: DataFrame, mode: str, options: dict[str, str]) -> str:
     """What the writer has against rows: its error as Spark's users see it."""
     overwrite = mode == "overwrite"
     try:
-        writer = LakeviewWriter(WriteOptions.parse(options, overwrite=overwrite), frame.schema, overwrite=overwrite)
+        writer = writer_of(frame.schema, options, overwrite=overwrite)
         writer.write(iter(frame.toArrow().to_batches()))
     except LakeviewError as error:
         return f"{type(error).__name__}: {error}"
@@ -367,15 +373,13 @@ def test_a_new_table_that_cannot_be_is_refused_before_any_row(spark: SparkSessio
         ({"partitionBy": "id,part"}, "every column is a partition column"),
     ):
         with pytest.raises(LakeviewError, match=words):
-            LakeviewWriter(
-                WriteOptions.parse({"path": str(tmp_path), **options}, overwrite=False), frame.schema, overwrite=False
-            )
+            writer_of(frame.schema, {"path": str(tmp_path), **options})
     options = {"path": str(tmp_path / "kept"), "delta.appendOnly": "true"}
     lv.create_table(
         options["path"], lv.Schema.from_arrow(frame.toArrow().schema), properties={"delta.appendOnly": "true"}
     )
     with pytest.raises(ConstraintViolationError, match="append-only"):
-        LakeviewWriter(WriteOptions.parse(options, overwrite=True), frame.schema, overwrite=True)
+        writer_of(frame.schema, options, overwrite=True)
     writing(frame, **{"delta.parquet.compression.codec": "snappy"}).save(str(tmp_path / "snappy"))
     assert all(path.name.endswith(".c000.snappy.parquet") for path in data_files(tmp_path / "snappy"))
 
@@ -426,7 +430,7 @@ def test_a_full_disk_fails_the_task_by_design(
     """The writer's own life, without Spark between: its files go, whole or not."""
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
-    writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)
+    writer = writer_of(frame.schema, {"path": str(address)})
     writer.context = replace(writer.context, rows_per_file=2)
     sync, synced = os.fsync, []
 
@@ -454,8 +458,7 @@ def test_of_several_tasks_one_that_fails_leaves_no_commit(spark: SparkSession, t
 def test_a_task_that_fails_after_several_files_removes_them(spark: SparkSession, tmp_path: Path) -> None:
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
-    options = WriteOptions.parse({"path": str(address)}, overwrite=False)
-    writer = LakeviewWriter(options, frame.schema, overwrite=False)
+    writer = writer_of(frame.schema, {"path": str(address)})
     writer.context = replace(writer.context, rows_per_file=2)
     (batch,) = frame.toArrow().to_batches()
     sizes: list[int] = []
@@ -480,8 +483,8 @@ def test_an_aborted_write_removes_the_files_of_all_its_tasks(
     what was begun of one; those of another write stay."""
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
-    options = WriteOptions.parse({"path": str(address), "partitionBy": partition_by}, overwrite=False)
-    writer, other = (LakeviewWriter(options, frame.schema, overwrite=False) for _ in range(2))
+    options = {"path": str(address), "partitionBy": partition_by}
+    writer, other = (writer_of(frame.schema, options) for _ in range(2))
     rows = frame.toArrow().to_batches()
     messages = [writer.write(iter(rows)) for _ in range(2)]
     begun = data_files(address)[0]
@@ -500,7 +503,7 @@ def test_a_write_leaves_no_files_of_a_task_that_was_run_again(
     """The writer called without Spark: what a task wrote before its executor was killed."""
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
-    writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)
+    writer = writer_of(frame.schema, {"path": str(address)})
     rows = frame.toArrow().to_batches()
     writer.write(iter(rows))
     monkeypatch.setattr("lakeview.spark.writer.is_repeated", lambda: True)
@@ -512,14 +515,14 @@ def test_rows_that_were_checked_against_other_rules_are_not_committed(spark: Spa
     """The writer's own life, without Spark between: a rule comes, or a table, while the rows are written."""
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
-    options = WriteOptions.parse({"path": str(address)}, overwrite=False)
+    options = {"path": str(address)}
     schema = lv.Schema.from_arrow(frame.toArrow().schema)
     changes: list[Callable[[], object]] = [
         lambda: create_log(open_storage(str(address)), schema, properties={"delta.constraints.few": "id < 9"}),
         lambda: DeltaTable(open_storage(str(address))).add_constraint("fewer", "id < 3"),
     ]
     for change in changes:
-        writer = LakeviewWriter(options, frame.schema, overwrite=False)
+        writer = writer_of(frame.schema, options)
         message = writer.write(iter(frame.toArrow().to_batches()))
         change()
         with pytest.raises(CommitConflictError, match="changed while the rows were written"):
@@ -532,8 +535,8 @@ def test_a_table_that_another_writer_created_alike_meanwhile_gets_the_rows(spark
     """The writer called without Spark: of two first writes that begin at once both are there."""
     address = tmp_path / "numbers"
     frame = numbers(spark, 0, 5, tasks=1)
-    options = WriteOptions.parse({"path": str(address)}, overwrite=False)
-    writers = [LakeviewWriter(options, frame.schema, overwrite=False) for _ in range(2)]
+    options = {"path": str(address)}
+    writers = [writer_of(frame.schema, options) for _ in range(2)]
     messages = [writer.write(iter(frame.toArrow().to_batches())) for writer in writers]
     for writer, message in zip(writers, messages, strict=True):
         writer.commit([message])
@@ -547,7 +550,7 @@ def test_files_of_a_commit_that_may_be_there_stay(
     address = tmp_path / "numbers"
     writing(numbers(spark, 0, 1, tasks=1)).save(str(address))
     frame = numbers(spark, 2, 3, tasks=1)
-    writer = LakeviewWriter(WriteOptions.parse({"path": str(address)}, overwrite=False), frame.schema, overwrite=False)
+    writer = writer_of(frame.schema, {"path": str(address)})
     messages = [writer.write(iter(frame.toArrow().to_batches()))]
     put_if_absent = LocalStorage.put_if_absent
 
@@ -575,9 +578,7 @@ def test_a_commit_that_loses_is_taken_back(spark: SparkSession, tmp_path: Path) 
     (only,) = lv.open_table(str(address)).files(columns=["path"])["path"]
     frame = numbers(spark, 6, 7, tasks=1)
     options = {"path": str(address), "replaceFiles": json.dumps([only])}
-    writers = [
-        LakeviewWriter(WriteOptions.parse(options, overwrite=True), frame.schema, overwrite=True) for _ in range(2)
-    ]
+    writers = [writer_of(frame.schema, options, overwrite=True) for _ in range(2)]
     messages = [[writer.write(iter(frame.toArrow().to_batches()))] for writer in writers]
     writers[0].commit(messages[0])
     with pytest.raises((CommitConflictError, InvalidRequestError)):
@@ -591,7 +592,7 @@ def test_a_commit_that_loses_is_taken_back(spark: SparkSession, tmp_path: Path) 
 def test_messages_of_failed_tasks_are_passed_over(spark: SparkSession, tmp_path: Path) -> None:
     frame = numbers(spark, 0, 1)
     address = str(tmp_path / "numbers")
-    writer = LakeviewWriter(WriteOptions.parse({"path": address}, overwrite=False), frame.schema, overwrite=False)
+    writer = writer_of(frame.schema, {"path": address})
     message = writer.write(iter(frame.toArrow().to_batches()))
     writer.commit([None, message, writer.write(iter([]))])
     assert ids(tmp_path / "numbers") == [0, 1]

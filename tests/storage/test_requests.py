@@ -142,7 +142,7 @@ def test_the_folder_is_listed_while_the_log_is_read(delta: tuple[str, dict[str, 
     assert server.count() == {"LIST": 1}
     opened_table.versions()
     assert server.count()["LIST"] == 2, "the folder, and the log before its checkpoint"
-    opened_table.list_ahead()  # nobody needs the names of a version whose files were looked up
+    opened_table.list_ahead()  # no question needs the names: the files of the version were looked up
     opened_table.versions()
     assert server.count()["LIST"] == 3
 
