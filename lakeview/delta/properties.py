@@ -132,7 +132,7 @@ def _format_version(text: str) -> str | None:
 PROPERTIES: Mapping[str, Property] = {
     **_switches(
         Effect.HONOURED, "appendOnly", "checkpoint.writeStatsAsJson", "checkpoint.writeStatsAsStruct",
-        "enableExpiredLogCleanup", "randomizeFilePrefixes",
+        "enableExpiredLogCleanup", "randomizeFilePrefixes", "writePartitionColumnsToParquet",
     ),
     **_numbers(Effect.HONOURED, 1, "checkpointInterval", "randomPrefixLength"),
     **_numbers(Effect.HONOURED, -1, "dataSkippingNumIndexedCols"),
@@ -191,7 +191,7 @@ PROPERTIES: Mapping[str, Property] = {
     ),
     **_switches(
         Effect.BINDING, "compatibility.symlinkFormatManifest.enabled", "enableIcebergCompatV3",
-        "enableIcebergWriterCompatV1", "enableIcebergWriterCompatV3", "writePartitionColumnsToParquet",
+        "enableIcebergWriterCompatV1", "enableIcebergWriterCompatV3",
     ),
     **_texts(
         Effect.BINDING, "coordinatedCommits.commitCoordinator-preview",

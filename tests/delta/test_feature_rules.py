@@ -342,16 +342,21 @@ def test_features_are_dropped_from_what_the_transaction_leaves(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "mode"),
+    ("properties", "mode"),
     [
-        ("delta.feature.materializePartitionColumns", "supported", "none"),
-        ("delta.enableMaterializePartitionColumnsFeature", "true", "name"),
+        ({"delta.feature.materializePartitionColumns": "supported"}, "none"),
+        ({"delta.enableMaterializePartitionColumnsFeature": "true"}, "name"),
+        ({"delta.writePartitionColumnsToParquet": "true"}, "none"),
+        (
+            {"delta.feature.materializePartitionColumns": "supported", "delta.writePartitionColumnsToParquet": "false"},
+            "id",
+        ),
     ],
 )
 def test_files_hold_partition_columns_where_the_table_asks_for_them(
-    tmp_path: Path, name: str, text: str, mode: str
+    tmp_path: Path, properties: dict[str, str], mode: str
 ) -> None:
-    features = {name: text, "delta.columnMapping.mode": mode}
+    features = {**properties, "delta.columnMapping.mode": mode}
     schema = {"part": "string", "id": "long", "day": "date"}
     table = lv.create_table(
         tmp_path / "t",

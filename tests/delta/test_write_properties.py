@@ -148,7 +148,6 @@ BINDING: list[tuple[str, str]] = [
     ("delta.universalFormat.enabledFormats", "iceberg"),
     ("delta.compatibility.symlinkFormatManifest.enabled", "true"),
     ("delta.redirectReaderWriter-preview", '{"type": "PathBasedRedirect"}'),
-    ("delta.writePartitionColumnsToParquet", "true"),
     ("delta.parquet.compression.codec", "lzo"),
 ]
 

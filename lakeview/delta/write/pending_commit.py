@@ -129,7 +129,7 @@ class PendingCommit:
         return replace(
             context,
             tracked=tracked_fields(self.schema, self.definition.properties) if self._keeps_row_ids else (),
-            materialize_partitions=self.definition.supports("materializePartitionColumns"),
+            materialize_partitions=self.definition.materializes_partitions,
         )
 
     def row_changes(self) -> RowChanges:
