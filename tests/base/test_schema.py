@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeview.delta.data.schemas import parse_schema, schema_text
-from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import (
+    VARIANT,
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    PrimitiveType,
+    StructType,
+)
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import choices
 from lakeview.model.schema import POLARS_TYPES, Schema, leaf_name, polars_type
@@ -151,6 +160,14 @@ TYPES: st.SearchStrategy[DataType] = st.recursive(
     ),
     max_leaves=6,
 )
+
+
+def test_a_variant_is_read_in_either_form_that_the_protocol_writes() -> None:
+    variant = {"type": "variant"}  # as in the protocol's example of an array
+    fields = [{"name": "a", "type": variant}, {"name": "l", "type": {"type": "array", "elementType": variant}}]
+    schema = parse_schema(json.dumps({"type": "struct", "fields": fields}))
+    assert schema == Schema((Field("a", VARIANT), Field("l", ArrayType(VARIANT))))
+    assert parse_schema(schema_text(schema)) == schema
 
 
 @given(TYPES, NAMES)

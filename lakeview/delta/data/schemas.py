@@ -8,7 +8,16 @@ from typing import Any
 
 import msgspec
 
-from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import (
+    VARIANT,
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    PrimitiveType,
+    StructType,
+)
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.schema import Schema
 
@@ -68,6 +77,8 @@ def _type(value: Any, mapped: bool, depth: int, place: str) -> DataType:
             )
         case {"type": "udt", "sqlType": stored}:
             return _type(stored, mapped, depth - 1, place)
+        case {"type": "variant"}:  # the form of the protocol's example, Variant Type
+            return VARIANT
     raise broken_schema(f"{place} holds {json.dumps(value)[:80]}, which is no type")
 
 
