@@ -76,6 +76,9 @@ DataType = PrimitiveType | DecimalType | ArrayType | MapType | StructType
 VARIANT = PrimitiveType("variant")
 """Its values are JSON text."""
 
+VOID = PrimitiveType("void")
+"""Every value is null, and Delta's files hold none."""
+
 VARIANT_BINARIES = PrimitiveType("variant binaries")
 """A variant whose values are the bytes that data files hold, for rows that are written again. No table declares it."""
 

@@ -317,6 +317,39 @@ def test_rows_that_no_file_can_hold_are_not_written(
     assert caught.value.kind == "void-columns"
 
 
+@pytest.mark.parametrize(
+    ("columns", "changes"),
+    [
+        ({"id": "long", "v": "void"}, [("v", "string")]),
+        ({"v": "void"}, [("v", "timestamp_ntz")]),
+        ({"id": "long", "l": array("void"), "s": struct(v="void")}, [("l.element", "date"), ("s.v", "long")]),
+    ],
+    ids=["a column", "the only one", "below a column"],
+)
+def test_a_void_column_takes_any_type_without_type_widening(
+    history: DeltaHistory, columns: dict[str, Any], changes: list[tuple[str, str]]
+) -> None:
+    history.create(columns).commit(history.data("f", {"id": [1]}))
+    table = open_delta_table(history.address)
+    for path, name in changes:
+        table.widen_column(path, name)
+        assert "typeWidening" not in (table.snapshot().protocol.writer_features or ())
+    assert "delta.typeChanges" not in str(table.state().metadata.schema_string)
+    rows = table.scan().collect()
+    table.append(rows)
+    assert read(history).rows() == rows.rows() * 2
+
+
+def test_rows_of_another_type_evolve_a_void_column(history: DeltaHistory) -> None:
+    history.create({"id": "long", "v": "void", "s": struct(x="long", v="void")})
+    table = open_delta_table(history.address)
+    rows = pl.DataFrame({"id": [1], "v": ["a"], "s": [{"x": 2, "v": 3}]})
+    with table.transaction() as txn:
+        txn.evolve(rows.to_arrow().schema)
+        txn.append(rows)
+    assert read(history).to_dicts() == rows.to_dicts()
+
+
 def test_shapes_on_the_globe_are_well_known_binary(history: DeltaHistory) -> None:
     point = bytes.fromhex("0101000000000000000000f03f0000000000000040")
     names = ["geospatial"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeview.delta.data.schemas import primitive_type
-from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
+from lakeview.model.data_types import VOID, DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.model.type_tree import fields_below
@@ -45,7 +45,7 @@ def check_type_changes(schema: Schema) -> None:
 def widens(before: DataType, after: DataType) -> bool:
     """Whether every value of one type is a value of the other, by a change the protocol lists."""
     match before, after:
-        case _ if before == after or before == PrimitiveType("void"):
+        case _ if before in (after, VOID):
             return True
         case DecimalType(precision, scale), DecimalType(wider, finer):
             return finer >= scale and wider - precision >= finer - scale

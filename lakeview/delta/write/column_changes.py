@@ -27,6 +27,7 @@ from lakeview.delta.write.schema_changes import (
     dropped_from,
     edit,
     is_in_structs,
+    is_void,
     rename,
     renamed_in,
     reorder,
@@ -95,18 +96,19 @@ class ColumnChanges(PropertyChanges):
         self._change_indexed(lambda columns: dropped_from(columns, path))
 
     def widen_column(self, column: Column, type_: TypeInput) -> None:
-        """Give a column a type that holds all values of the one it has; no file changes.
+        """Give a column a type that holds all values of the one it has; no file changes. A void one takes any type.
 
-        InvalidRequestError for a type that does not, and unless the table has `delta.enableTypeWidening`.
+        InvalidRequestError for a type that does not, and unless the table has `delta.enableTypeWidening` or the column
+        is void.
         """
-        if not self.definition.widens_types:
+        path = column_path(column)
+        if not self.definition.widens_types and not is_void(self.definition.schema, path):
             raise InvalidRequestError(
                 "types of the table are not widened: delta.enableTypeWidening is not set, or its feature not supported",
                 fix="set it: set_properties({'delta.enableTypeWidening': 'true'})",
-                place=leaf_name(column_path(column)),
+                place=leaf_name(path),
                 kind="schema-change",
             )
-        path = column_path(column)
         self._refuse_used(path, "widened")
         # "Writers must reject applying type changes not supported by Iceberg V2 when either [...] is supported"
         iceberg = next(filter(self.definition.supports, ("icebergCompatV1", "icebergCompatV2")), None)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from lakeview.delta.write.column_ids import without_column_ids
 from lakeview.model.data_types import (
     VARIANT,
+    VOID,
     ArrayType,
     DataType,
     DecimalType,
@@ -78,6 +79,7 @@ def _not_allowed(name: str, why: str) -> InvalidRequestError:
 
 def check_evolution(old: Schema, new: Schema) -> None:
     """InvalidRequestError unless all of the old schema stays and every new column, or field of a struct, is nullable.
+    A void one may take any type.
 
     "Any column that exists in a data file present in the table MUST also be present in the metadata of the table."
     Fields may be added to structs at any depth, except below the key of a map: keys would be others.
@@ -96,8 +98,8 @@ def keep_metadata(old: Schema, new: Schema) -> Schema:
 def merge_schemas(old: Schema, rows: Schema) -> Schema:
     """The old schema with the columns, and the fields of structs, that only the rows have, behind its own.
 
-    Names are compared without case. What both have stays as the table has it, and so do keys of maps: rows of another
-    type are refused when they are written. New fields are nullable.
+    Names are compared without case. What both have stays as the table has it unless that is void, and so do keys of
+    maps: rows of another type are refused when they are written. New fields are nullable.
     """
     return Schema(_merged_fields(old.fields, rows.fields))
 
@@ -155,7 +157,7 @@ def _check_type(old: DataType, new: DataType, path: str, what: str) -> None:
             if key != key_after:
                 raise _refusal(f"the key of {what} {path} would change from {key} to {key_after}", f"{path}.key")
             _check_type(before, after, f"{path}.value", "field")
-        case _ if old != new:
+        case _ if old not in (new, VOID):  # "A void column may be changed to any other data type"  delta protocol
             raise _refusal(f"{what} {path} would change from {old} to {new}", path)
 
 
@@ -203,7 +205,7 @@ def _merge_types(old: DataType, rows: DataType) -> DataType:
             return replace(old, element=_merge_types(element, other))
         case MapType(_, value), MapType(_, other):
             return replace(old, value=_merge_types(value, other))
-    return old
+    return rows if old == VOID else old
 
 
 _ADD_ONLY = "add nullable columns only; rewrite the table for anything else"

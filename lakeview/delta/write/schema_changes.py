@@ -11,7 +11,7 @@ from typing import TypeAlias
 from lakeview.delta.data.type_widening import TYPE_CHANGES, type_changes, widens, widens_in_iceberg
 from lakeview.delta.properties import column_paths
 from lakeview.model.arguments import names_of
-from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
+from lakeview.model.data_types import VOID, ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, quote_name
 from lakeview.model.type_tree import nodes
@@ -100,13 +100,16 @@ def drop(schema: Schema, path: Path) -> Schema:
 def widen(schema: Schema, path: Path, type_: DataType, *, iceberg_feature: str | None = None) -> Schema:
     """The field at a path with a wider type, and the change noted where readers look for it (Type Widening).
 
-    InvalidRequestError for a change that the protocol does not list, or that Iceberg does not know in a table which
-    supports a feature that asks for those (`iceberg_feature`).
+    A void one, of which no file holds a value, takes any type, and no note: "this does not require the Type Widening
+    feature" (Void Type). InvalidRequestError for a change that the protocol does not list, or that Iceberg does not
+    know in a table which supports a feature that asks for those (`iceberg_feature`).
     """
     before = {node.path: node.type for node in nodes(schema)}.get(path)
     name = ".".join(path)
     if before is None:
         raise _unknown_column(path, schema.names if len(path) == 1 else [])
+    if before == VOID != type_:
+        return record_widening(schema, path, [type_])
     if before == type_ or not widens(before, type_):
         raise InvalidRequestError(
             f"{name} is {before}, which does not widen to {type_}",
@@ -133,13 +136,16 @@ def record_widening(schema: Schema, path: Path, types: Sequence[DataType]) -> Sc
     notes = [{"fromType": str(before), "toType": str(after), **place} for before, after in pairwise(types)]
 
     def apply_change(field: Field) -> Field:
-        return replace(
-            field,
-            type=_with_type(field.type, below, types[-1]),
-            metadata={**field.metadata, TYPE_CHANGES: [*type_changes(field), *notes]},
-        )
+        noted = {TYPE_CHANGES: [*type_changes(field), *notes]} if notes else {}
+        type_ = _with_type(field.type, below, types[-1])
+        return replace(field, type=type_, metadata={**field.metadata, **noted})
 
     return edit(schema, owner, apply_change)
+
+
+def is_void(schema: Schema, path: Path) -> bool:
+    """Whether the field at a path holds nothing but null."""
+    return any(node.path == path and node.type == VOID for node in nodes(schema))
 
 
 def _key_above(schema: Schema, path: Path) -> Path | None:

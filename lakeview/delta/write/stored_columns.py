@@ -12,11 +12,11 @@ from lakeview.model.arrow_types import STORED_VARIANT, arrow_field, arrow_type
 from lakeview.model.data_types import (
     VARIANT,
     VARIANT_BINARIES,
+    VOID,
     ArrayType,
     DataType,
     Field,
     MapType,
-    PrimitiveType,
     StructType,
 )
 from lakeview.model.errors import UnsupportedTableError
@@ -25,8 +25,6 @@ from lakeview.model.type_tree import nodes
 from lakeview.rows.casts import SameRows, conform, conform_array
 from lakeview.rows.variant import stored_variants, variant_binaries
 
-_VOID = PrimitiveType("void")
-
 
 def stored_table(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
     """The rows as data files hold them: by the physical names and the field ids of column mapping, at every level.
@@ -34,7 +32,7 @@ def stored_table(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
     Columns of type void are left out, which readers take for null. Variants are JSON text to be encoded, or the bytes
     of VARIANT_BINARIES, which stay. InvalidRequestError for text that is none.
     """
-    present = [f for f in fields if f.type != _VOID]
+    present = [f for f in fields if f.type != VOID]
     mapped = any(f.physical_name is not None for f in fields)
     if len(present) == len(fields) and not mapped and not any(map(holds_variants, fields)):
         return rows
@@ -54,15 +52,15 @@ def check_storable(fields: Sequence[Field]) -> None:
     "Writers must reject operations that would write new data files when the table schema contains" a void in an array
     or a map, a struct of voids only, or no other data column  (delta protocol, Void Type).
     """
-    if all(f.type == _VOID for f in fields):
+    if all(f.type == VOID for f in fields):
         raise _unstorable("every column is void or a partition column", "")
     for node in nodes(fields):
         match node.type:
-            case ArrayType(element) if element == _VOID:
+            case ArrayType(element) if element == VOID:
                 raise _unstorable(f"{node.name} is an array of void", node.name)
-            case MapType(key, value) if _VOID in (key, value):
+            case MapType(key, value) if VOID in (key, value):
                 raise _unstorable(f"{node.name} is a map of void", node.name)
-            case StructType(parts) if all(f.type == _VOID for f in parts):
+            case StructType(parts) if all(f.type == VOID for f in parts):
                 raise _unstorable(f"every field of {node.name} is void", node.name)
 
 
