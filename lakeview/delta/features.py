@@ -43,7 +43,7 @@ LEGACY_WRITER_FEATURES: Mapping[int, tuple[str, ...]] = {
 }
 """What each legacy writer version adds (protocol, Writer Version Requirements)."""
 
-_BY_PROPERTY = frozenset({"icebergCompatV1", "icebergCompatV2", "icebergCompatV3"})
+_BY_PROPERTY = frozenset({"icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "icebergWriterCompatV1"})
 """Features beside the legacy ones that ask nothing of a writer until a property turns them on."""
 
 ColumnMappingMode = Literal["none", "name", "id"]

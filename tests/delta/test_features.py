@@ -166,6 +166,7 @@ def test_all_reader_features_at_once(history: DeltaHistory) -> None:
 
 REFUSED = {
     "timestampNanos": "unsupported-reader-feature",
+    "materializedVoidType": "unsupported-reader-feature",
     "intervals": "unsupported-reader-feature",
     "redirectReaderWriter-preview": "unsupported-reader-feature",
     "adaptiveMetadata-preview": "unsupported-reader-feature",

@@ -23,6 +23,7 @@ from lakeview.views.engines.rules import all_words, engines
 from tests.builders.actions import metadata
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
+from tests.builders.opening import open_delta_table
 from tests.differential import iceberg_oracles, oracles
 
 REFUSALS = (
@@ -98,6 +99,19 @@ def test_who_appends_to_a_table_of_a_delta_feature(feature: str, tmp_path: Path)
         (tmp_path / name).mkdir()
         outcomes[name] = tried(write, delta(tmp_path / name, feature, reading=reading))
     assert outcomes == {name: measured("delta", name, "write", feature) for name in outcomes}
+
+
+@pytest.mark.parametrize("feature", all_words()["delta"].features.writers)
+def test_what_is_said_of_ourselves_is_what_an_append_does(feature: str, tmp_path: Path) -> None:
+    table = open_delta_table(delta(tmp_path, feature, reading=False))
+    needs = views.engines.requirements.needs(table.snapshot())
+    matrix = views.engines.compatibility.compatibility(needs, "delta").filter(engine="lakeview")
+    if matrix["write"].to_list() == ["yes"]:
+        assert table.append(pl.DataFrame({"a": [3]})) == 2
+        return
+    with pytest.raises(lv.errors.UnsupportedTableError, match=feature):
+        table.append(pl.DataFrame({"a": [3]}))
+    assert matrix["write"].to_list() == ["no"]
 
 
 def column(number: int, name: str, kind: str, **more: Any) -> dict[str, Any]:

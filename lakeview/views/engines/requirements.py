@@ -30,9 +30,10 @@ NEEDS = pl.Schema(
         "recorded_in": pl.String(),
     }
 )
-"""One row a feature that the table needs. `reading`: of readers too, else only of writers; `used`: false for a legacy
-feature that a version implies and the table does not use. `since`: the commit that enabled it, with its timestamp and
-writer; `recorded_in`: the metadata file that did, where no commit did; all null where the log no longer shows it."""
+"""One row a feature that the table needs. `reading`: of readers too, else only of writers; `used`: false for a feature
+that a version implies, or that asks for nothing until a property turns it on, where the table does not use it. `since`:
+the commit that enabled it, with its timestamp and writer; `recorded_in`: the metadata file that did, where no commit
+did; all null where the log no longer shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ def _side_features(
 
 
 def _unused_features(snapshot: Snapshot, words: FormatWords) -> set[str]:
-    """Legacy features that are only implied: no rule and no property of the table uses them."""
+    """Features that are only named or implied: no rule and no property of the table uses them."""
     kinds = set(snapshot.rules["kind"].to_list()) if words.rules else set()
     unused = {feature for feature, kind in words.rules.items() if kind not in kinds}
     values = snapshot.properties
