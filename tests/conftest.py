@@ -94,11 +94,13 @@ def _group(path: Path) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Fast tests first; tests that share something costly are marked. Of several workers, one begins with those of the
-    Spark session, by far the longest group: the others would wait for it at the end."""
+    """Fast tests first, but of the browser's, which are the last, those that take longest: a worker that began one of
+    them at the end would be alone with it. Tests that share something costly are marked. Of several workers, one begins
+    with those of the Spark session, by far the longest group: the others would wait for it at the end."""
 
-    def cost(item: pytest.Item) -> int:
-        return max((COSTS.index(mark.name) + 1 for mark in item.iter_markers() if mark.name in COSTS), default=0)
+    def cost(item: pytest.Item) -> tuple[int, bool]:
+        marks = {mark.name for mark in item.iter_markers()}
+        return max((COSTS.index(name) + 1 for name in marks & set(COSTS)), default=0), "long" not in marks
 
     for item in items:
         if item.path.parent.name in FOLDERS:

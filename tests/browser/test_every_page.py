@@ -18,7 +18,7 @@ from tests.browser.keyboard import walk
 from tests.browser.visitor import HEIGHT, WIDTHS, somebody
 from tests.browser.widths import TALL, cut, hidden_columns
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 FORMATS, THEMES = {"Delta": "demo/flights", "Iceberg": "demo/departures"}, ("light", "dark")
 SUITE = (("Delta", "light"), ("Iceberg", "dark"))

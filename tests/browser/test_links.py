@@ -24,6 +24,7 @@ ROUNDS = 4
 """A control may bring others: a tab those it holds, a filter its value."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", OWN_WIDGETS)
 def test_whatever_is_chosen_on_a_page_is_in_its_link(
     page: str, visitor: Visitor, browser: Browser, server: str

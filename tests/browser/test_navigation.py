@@ -30,6 +30,7 @@ def view_state(visitor: Visitor) -> dict[str, str]:
     return {"heading": visitor.main.locator("h2").inner_text(), **values}
 
 
+@pytest.mark.long
 def test_each_choice_is_one_step_and_back_and_forward_show_what_was_there(visitor: Visitor) -> None:
     visitor.open("/timeline?table=demo/flights&version=40&base=30")
     begun = visitor.steps
@@ -132,6 +133,7 @@ def drag(visitor: Visitor, start: float, end: float) -> None:
     mouse.up()
 
 
+@pytest.mark.long
 def test_the_first_visit_to_a_server_may_be_to_any_page_and_its_first_drag_is_a_range_of_time_which_a_link_keeps(
     browser: Browser, demo_lake: Path
 ) -> None:
