@@ -1,7 +1,5 @@
 """lakeview's app: the shell around every page. Run it with `streamlit run app.py`."""
 
-from __future__ import annotations
-
 import os
 
 # A server runs for weeks and opens a table of a million files now and then: memory that is free again goes back to the

@@ -1,7 +1,5 @@
 """Answers about the selected version, from its Inspection."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 

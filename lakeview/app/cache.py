@@ -5,8 +5,6 @@ a frame. The caches are bounded in number and in bytes. Only "which version is t
 is asked again, at the cost of one listing. Exceptions are not cached.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

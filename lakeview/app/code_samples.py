@@ -1,7 +1,5 @@
 """What a page shows to the code that shows it elsewhere: its own question in lakeview, its rows in other tools."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The kinds of columns that tables on pages have: heading, unit and format of each kind of value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The choice of one commit, the table of commits, and the key of the readability ribbon."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

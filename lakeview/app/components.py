@@ -1,7 +1,5 @@
 """The pieces every page is drawn with: titles, cards, findings, tiles, facts, empty states and stacked charts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

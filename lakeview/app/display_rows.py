@@ -1,7 +1,5 @@
 """Rows of any table to what a browser shows rightly: long numbers, nested values and bytes as text."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Frames that a page shows to files: CSV, JSON and Parquet, made only on a click."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from io import BytesIO

@@ -1,7 +1,5 @@
 """Errors to messages: what was found, where, and what to do. The one place where a LakeviewError meets a page."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

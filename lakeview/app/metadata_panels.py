@@ -1,7 +1,5 @@
 """Iceberg-style metadata, drawn where a table has it: branches, partition specs, manifests, sort orders."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The null shares of columns in a table on a page: percent, bars, and the part from before a column existed."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The pages by name: file, title, the question each answers, icon and group. Findings and links name pages so."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

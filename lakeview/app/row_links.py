@@ -1,7 +1,5 @@
 """A click on a row of a table, or on a mark of a chart, to the page it leads to; and one step back from there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

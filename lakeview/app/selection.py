@@ -5,8 +5,6 @@ its back button would have to go. Pages that show no table leave the URL alone; 
 them and for their links.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A selection to what the pages draw from: the table, its snapshot, its history, each read when first asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The columns of a view's frame to the cells of a table on a page, and to Streamlit's configuration of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Names to addresses: which tables the picker offers, what `demo/flights` in a link stands for; the input of a root."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 

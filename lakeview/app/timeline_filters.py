@@ -4,8 +4,6 @@ Lanes, writer and range are written to the URL here and not bound to their widge
 back, forward and a pasted link move the widgets, and a drag over the chart moves the slider.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

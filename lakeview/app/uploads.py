@@ -4,8 +4,6 @@ A link has `uploaded/<128 random bits>/team.share`, which names the file in ever
 shows `team.share (uploaded)`, or `team.share` where its owner's own machine is meant.
 """
 
-from __future__ import annotations
-
 import atexit
 import re
 import secrets

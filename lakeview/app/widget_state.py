@@ -4,8 +4,6 @@ Streamlit's own `bind="query-params"` is not used: leaving a page takes its para
 has changed, which is a step of its own in the browser's history; and two pages' widgets of one name fall out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Pixels of a table's columns: those that their headings and cells take, and how columns share a narrow page."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

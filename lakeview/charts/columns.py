@@ -1,7 +1,5 @@
 """NULL_SHARES_BY_VERSION to a heatmap: a row a column, a cell a version, stronger is a larger share of nulls."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """SAMPLED commits to the rows of marks: lane, colour and shape of each, and the texts of its tooltip."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.charts.marks import exact_count, texts

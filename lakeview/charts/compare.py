@@ -1,7 +1,5 @@
 """PARTITION_DIFF to diverging bars, STATISTICS_SHIFT to dumbbells: what was added and removed, what moved."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """DISTRIBUTIONS of one column to bars: a histogram of bins, or the most frequent values one under the other."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import altair as alt

@@ -1,7 +1,5 @@
 """EVENTS to a strip of names above the panels, staggered so that they do not cover each other."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import altair as alt

@@ -1,7 +1,5 @@
 """FILE_SIZES to two histograms on the same doubling bins, and COLUMN_CHUNKS to the bytes of a file by column."""
 
-from __future__ import annotations
-
 import json
 
 import altair as alt

@@ -1,7 +1,5 @@
 """LAKE to bars: how large each table is, and which ones need attention."""
 
-from __future__ import annotations
-
 import json
 
 import altair as alt

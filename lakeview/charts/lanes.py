@@ -1,7 +1,5 @@
 """Marks of commits, COLUMN_LIVES or BRANCH_GRAPH to lanes: one a writer, a column or a branch."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

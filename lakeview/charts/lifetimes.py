@@ -1,7 +1,5 @@
 """COHORTS to lanes: what was written together lies as a band from its first day to its last, its bytes high."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import altair as alt

@@ -1,7 +1,5 @@
 """What many charts draw alike: texts for tooltips, selections by click, step lines, and scales from a largest value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ blue: the state; green: added; orange: removed, needs attention; violet: schema;
 or wrong, nothing else. Colour never stands alone: lanes, shapes, heights, glyphs and words say the same.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,8 +1,6 @@
 """TIME_PARTITIONS to a calendar, PARTITION_CELLS to a heatmap, PARTITION_RECTS to a treemap, and one partition's
 course."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import altair as alt

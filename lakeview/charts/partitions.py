@@ -1,7 +1,5 @@
 """PARTITION_SIZES to bars with their median file and file count; PARTITION_WRITES to when each was written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import datetime

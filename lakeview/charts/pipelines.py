@@ -1,7 +1,5 @@
 """Runs of pipelines to bars of their durations, and lineage to a picture of table versions from left to right."""
 
-from __future__ import annotations
-
 import altair as alt
 import polars as pl
 

@@ -1,8 +1,6 @@
 """EXPLAINED to what a filter reads of each version; CLUSTERING, DEPTHS and their course to how well files are told
 apart."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
 """LOAD_TREND to a panel: the usual range as a band, a step line, a cross and a label where a load falls out of it,
 red while its rows are in the latest version, orange once they were removed. A ring where it is not far outside."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What a cleanup removes by the days it retains: CURVE to step lines; what old versions need: HISTORY_COST to bars."""
 
-from __future__ import annotations
-
 import altair as alt
 import polars as pl
 

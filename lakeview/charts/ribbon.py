@@ -1,7 +1,5 @@
 """RIBBON to one strip: a cell a version, whose height and colour tell whether it can still be read."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import altair as alt

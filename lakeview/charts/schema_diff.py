@@ -1,7 +1,5 @@
 """SCHEMA_DIFF to a picture of words: glyph and colour of each change, the column, before and after, what it breaks."""
 
-from __future__ import annotations
-
 import altair as alt
 import polars as pl
 

@@ -1,7 +1,5 @@
 """READS_BY_DAY to bars: what was given out each day, and what was refused."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import altair as alt

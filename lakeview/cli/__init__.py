@@ -3,8 +3,6 @@
 `lakeview check lake/orders` examines a table's log; the others show what the log knows. `main` is the entry point.
 """
 
-from __future__ import annotations
-
 from lakeview.cli import app, audit, columns, engines, lake, look, maintenance, profile  # noqa: F401 (their commands register themselves)
 from lakeview.cli.commands import main
 from lakeview.cli.pipeline import pipeline

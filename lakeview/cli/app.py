@@ -1,7 +1,5 @@
 """`lakeview app`: the app in a browser, served from any folder."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

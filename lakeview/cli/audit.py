@@ -1,7 +1,5 @@
 """`lakeview audit`: whether each commit of a table kept its promises, from a terminal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """`lakeview pipeline`: a project of Spark Declarative Pipelines, its runs, and what they published."""
 
-from __future__ import annotations
-
 import getpass
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One inspection of a table: every answer of the app as a frame, on demand and cached by version."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from lakeview.inspection.frames import TableFrames

@@ -1,7 +1,5 @@
 """What the log proves of files that were written before a column: all their rows are null there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers about one version of a table, each computed on demand by a view and cached by version."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview import views

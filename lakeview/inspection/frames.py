@@ -1,7 +1,5 @@
 """The frames of one table, each read once and cached by version."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar

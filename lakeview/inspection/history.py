@@ -1,7 +1,5 @@
 """The history of a table to its timeline, the arrival of its partitions, and what a cleanup would end."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview import views

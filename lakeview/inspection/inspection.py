@@ -1,7 +1,5 @@
 """The inspection of a table: the answers about one of its versions, and the findings that follow from them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import polars as pl

@@ -1,7 +1,5 @@
 """A table of a lake to its row of LAKE: its log, and what it says; of one that cannot be read why."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """One inspection of a pipeline: the three tables below its output root to the answers about its runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Versions of unknown rows, of a table or of one partition, to the bounds that their delete files prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import polars as pl

@@ -1,8 +1,6 @@
 """The schemas and protocols a table had, as far as they can be read, what changed between them, and which commit turned
 each feature on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise

@@ -1,8 +1,6 @@
 """What the statistics of a version show of its columns and of how its files are clustered, and what they lack,
 contradict and prove."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

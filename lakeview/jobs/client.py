@@ -9,8 +9,6 @@ One process has the Spark session. It is started by the first job, ended when th
 again by the next one, also where it died.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping

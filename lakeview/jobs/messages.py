@@ -1,7 +1,5 @@
 """What passes between a program and its Spark process: one JSON object a line, in both directions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

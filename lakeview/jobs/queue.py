@@ -1,7 +1,5 @@
 """The order of jobs of several users: no user waits for all jobs of another."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 from typing import Generic, TypeVar

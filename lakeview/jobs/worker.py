@@ -4,8 +4,6 @@ It ends when its standard input ends, so with the program that started it at the
 runs in a thread. Started by `lakeview.jobs.process`.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

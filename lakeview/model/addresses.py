@@ -1,7 +1,5 @@
 """Addresses and recorded paths: their spellings to one, and which lies below which."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """Which allocator Arrow takes: one that returns pages that are free, unless the environment names another."""
 
-from __future__ import annotations
-
 import os
 import sys
 

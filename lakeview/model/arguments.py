@@ -1,7 +1,5 @@
 """Arguments of public calls: of the kind that the call takes, or an error that names argument and value."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The types of a table to Arrow, and Arrow's to those of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa  # noqa: TID253 (loaded by what reads or writes rows alone)

@@ -1,7 +1,5 @@
 """What a law finds in one commit, and frames of file actions to one case a commit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

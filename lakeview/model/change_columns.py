@@ -1,7 +1,5 @@
 """A table's schema to that of its changes: what every format's change rows have after the table's own columns."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The clock that callers pass where time is an argument."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """What a log records to the values of columns, for readers and lookers alike: moments, sizes, rows, texts."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import polars as pl

@@ -1,8 +1,6 @@
 """Environment and configuration file to Config: allowed roots, catalogs, moved places, limits. One place for every
 setting."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Mapping, Sequence

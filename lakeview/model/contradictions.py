@@ -1,7 +1,5 @@
 """Statistics that no file can have: a minimum above its maximum, more nulls than rows, bounds of nulls alone."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import polars as pl

@@ -18,8 +18,6 @@ LakeviewError                    everything lakeview raises on purpose
 Each carries `kind` (a stable word for programs), `fix` (what to do) and `place` (the file, line or column it is about).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

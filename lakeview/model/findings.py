@@ -1,7 +1,5 @@
 """Finding: one claim about a table, with its evidence and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The frames that describe a table: the columns that readers make and lookers may count on, one contract a frame."""
 
-from __future__ import annotations
-
 import polars as pl
 
 UTC_MILLIS = pl.Datetime("ms", "UTC")

@@ -1,7 +1,5 @@
 """Snapshots and findings to plain HTML, as notebooks display it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """Durations as table properties write them: `interval 1 week`, `7 days 12 hours`."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

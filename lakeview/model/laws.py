@@ -1,7 +1,5 @@
 """Laws of an audit: what the specifications ask of every commit, one value a law, found by its id."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

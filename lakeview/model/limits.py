@@ -1,7 +1,5 @@
 """Guards against broken and hostile tables: how much a reader follows, each checked where bytes come in."""
 
-from __future__ import annotations
-
 FILE_BYTES = 2**48
 """256 TiB, more than any object store lets a file be: a size above it is a mistake, as one below zero is."""
 

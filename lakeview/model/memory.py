@@ -5,8 +5,6 @@ For values that never change: a cached value is handed out as it is, to all call
 with the same arguments wait for one computation; callers with different arguments do not wait for each other.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -4,8 +4,6 @@ Folders of Hive escape a slash likewise. `%` itself stays as it is, but in front
 null; a text of these four letters stands in quotes, `month="null"`, wherever it is shown.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 SLASH, PERCENT = "%2F", "%25(2F|25)"

@@ -1,7 +1,5 @@
 """How one data file is laid out inside: row groups and column chunks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

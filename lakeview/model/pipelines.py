@@ -1,7 +1,5 @@
 """The tables that record what a pipeline did, below the folder of its published tables: their names and columns."""
 
-from __future__ import annotations
-
 import polars as pl
 
 FOLDER = "_lakeview"

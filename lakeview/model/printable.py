@@ -1,7 +1,5 @@
 """Text of unknown origin to text that is safe and short enough to show: in a terminal, a log, a page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import date
 from decimal import Decimal

@@ -4,8 +4,6 @@ A Snapshot is an immutable value. Identity, schema, protocol and properties are 
 on first touch. Pickling fills them and drops the loader, so that no store handle and no credential travels.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What a snapshot reads from: the loader of its frames, and the table behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

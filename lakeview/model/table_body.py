@@ -1,7 +1,5 @@
 """What the tables of every format do alike, for their readers to inherit."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a table records of itself beside its files: schema, protocol, properties and identity."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Every type of a schema, those within others too: one walk to look for a type, a field or its metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Iceberg draws snapshot ids at random ("Snapshots"); its sequence numbers count a table's snapshots, on all branches.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from itertools import islice

@@ -1,7 +1,5 @@
 """YAML text to a document in which no key hides another, and errors to one line that names the place."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

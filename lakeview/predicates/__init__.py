@@ -4,8 +4,6 @@ The only home of sqlglot for conditions. polars' own SQL reader resolves table f
 (`read_csv('/etc/passwd')`), so it never sees a text that was not printed from a checked tree.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError

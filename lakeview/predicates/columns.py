@@ -1,7 +1,5 @@
 """The columns that a condition over recorded types may name, and its constants: texts to values of a column's type."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

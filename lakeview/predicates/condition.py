@@ -4,8 +4,6 @@ What `lakeview.predicates.forms` has no form for is refused by name, so that sub
 windows, stars and parameters never reach polars' SQL reader.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import polars as pl

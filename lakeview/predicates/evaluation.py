@@ -1,7 +1,5 @@
 """What polars, which evaluates conditions and values, gives and refuses, to errors of ours."""
 
-from __future__ import annotations
-
 import re
 
 import polars as pl

@@ -4,8 +4,6 @@ Comparisons of a column with a constant, null tests, membership and prefixes are
 skips no file: pruning may only ever leave out what cannot match.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator

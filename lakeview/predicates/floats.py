@@ -4,8 +4,6 @@ polars takes a fraction for the nearest 32-bit float where it meets a column of 
 to Spark, whose fractions are decimals, it is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sqlglot import exp

@@ -4,8 +4,6 @@
 forms follow. A node with an argument that no form prints is refused.
 """
 
-from __future__ import annotations
-
 import re
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """Functions that a condition may call: each node of the syntax tree with its call in polars' SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 

@@ -5,8 +5,6 @@ is four billion. The range of every part follows from the types of the columns, 
 bits: 64 where they do, 128 where they may not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 

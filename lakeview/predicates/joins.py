@@ -1,7 +1,5 @@
 """The condition of a join, in SQL, to the columns that have to be equal, and the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Guards against hostile conditions, queries and hints: each is checked where a text or a tree comes in."""
 
-from __future__ import annotations
-
 CHARACTERS = 400_000
 """Of a condition: a list of 20,000 numbers takes 300,000."""
 

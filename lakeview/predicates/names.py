@@ -1,7 +1,5 @@
 """A checked syntax tree and a schema to the same tree with the schema's own names, and dates for texts of dates."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A tree to SQL text: one walk, with names and constants as each reader of the text takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time

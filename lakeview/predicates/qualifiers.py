@@ -1,7 +1,5 @@
 """The names that columns of two sides go by in SQL text, and the same text with other names for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 
 from sqlglot import exp

@@ -4,8 +4,6 @@ polars' SQL opens any file and any address with its table functions. So the text
 which every node, function and table is on a list of those that are allowed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

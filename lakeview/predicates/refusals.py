@@ -1,7 +1,5 @@
 """Errors for what a condition or a query may not contain, named as SQL names it."""
 
-from __future__ import annotations
-
 from sqlglot import exp
 
 from lakeview.model.errors import InvalidRequestError

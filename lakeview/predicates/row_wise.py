@@ -3,8 +3,6 @@
 Files are read batch by batch: an aggregate, such as `col("id").max()`, would be that of each batch.
 """
 
-from __future__ import annotations
-
 import re
 
 import polars as pl

@@ -5,8 +5,6 @@ even, and writes floating-point numbers and timestamps as texts of its own. What
 must not be evaluated in another way than by the engine that made it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from sqlglot import exp

@@ -3,8 +3,6 @@
 What has no form in the tree is Unknown. Constants are read as values of the column's own type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

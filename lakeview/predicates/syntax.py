@@ -1,7 +1,5 @@
 """SQL text to a syntax tree of sqlglot, within limits: the edge where text of users, links and logs comes in."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Conditions whose outcome depends on a time zone: lakeview takes UTC, and other engines that of a session."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 
 from sqlglot import exp

@@ -1,8 +1,6 @@
 """Values of NumPy and Python to Arrow's arrays and back by way of polars: `pa.array`, `pa.scalar` and
 `to_numpy` import pandas where it is installed, a quarter of a second for the first commit of a process."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

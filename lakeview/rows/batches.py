@@ -1,7 +1,5 @@
 """Frames of polars or Arrow to record batches."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

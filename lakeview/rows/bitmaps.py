@@ -5,8 +5,6 @@ half a standard 32-bit roaring bitmap. Sizes are compared with the bytes there a
 the bitmap library checks every container (order, cardinality, bounds): a bitmap that comes out of here is sound.
 """
 
-from __future__ import annotations
-
 import struct
 
 import pyroaring

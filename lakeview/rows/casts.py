@@ -1,7 +1,5 @@
 """Arrays as files hold them to the types a schema asks for: fields found by name or id, every value kept."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """The files of two versions to the rows that only one of them may have: what both hold cancels out and is not read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

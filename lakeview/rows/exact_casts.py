@@ -1,7 +1,5 @@
 """Arrow arrays without parts to the types of a table's columns: every value exactly as it was, or a refusal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Where the fields of a schema lie in a file: by name, or by the field id that Parquet records."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Literal

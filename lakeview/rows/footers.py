@@ -1,7 +1,5 @@
 """A Parquet file's footer to what it says of itself: row groups, column chunks, encodings, bytes. No row is read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NoReturn
 

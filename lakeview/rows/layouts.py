@@ -1,7 +1,5 @@
 """The footer of a Parquet file to its layout: where columns lie that need no work to be those of the table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 

@@ -1,7 +1,5 @@
 """Scan tasks to a LazyFrame whose filters prune files, and whose columns are the only ones read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Columns of rows to the leaves that are reached through structs only, null where a struct above them is null."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Which rows of a Parquet file are given: batch by batch in the file's order, without those that are deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A condition and rows in memory to which of them it selects: what deletes and overwrites go by."""
 
-from __future__ import annotations
-
 import polars as pl
 import pyarrow as pa
 

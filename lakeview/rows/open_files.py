@@ -1,7 +1,5 @@
 """Rows to data files, one a partition: each is written row group by row group, and closed when it is large enough."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """Arrays without the wrappings that a file may ask for: extension types, dictionaries, views, longer arrays."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.compute as pc
 

@@ -1,7 +1,5 @@
 """Parquet files to rows, many small ones at once: what a batch costs beside its rows is paid once for all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

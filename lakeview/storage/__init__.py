@@ -1,7 +1,5 @@
 """An address to bytes: one Storage over local folders, memory and every fsspec store."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

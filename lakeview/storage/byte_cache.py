@@ -1,7 +1,5 @@
 """A cache that is bounded in bytes: the least recently used values go first."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

@@ -4,8 +4,6 @@ Secrets are given by reference, `AWS_SECRET_ACCESS_KEY = { env = "LAKE_SECRET" }
 store is opened: the file holds none, and a process without the variable fails only where it is needed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any

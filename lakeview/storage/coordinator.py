@@ -6,8 +6,6 @@ the same address puts the claimed bytes there. Putting the same bytes twice chan
 two writers may finish one claim. All writers of a table have to use the same coordinator.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """A web server's page about a folder to the files and folders in it: Apache, nginx, Caddy, Python and their like."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser

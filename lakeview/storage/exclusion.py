@@ -5,8 +5,6 @@ listing shows what was created. Every object store here gives the first and the 
 stores, is tried out on stores of S3's protocol, and is otherwise left to a commit coordinator or refused.
 """
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """One exclusive creation whose reply may be lost: whose file is there is settled by what it holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lakeview.model.errors import LakeviewError, StoreUnavailableError

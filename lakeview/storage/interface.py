@@ -4,8 +4,6 @@ All paths given to a Storage are relative to its root, or absolute (a path or `s
 that climb out of the root are opened only below the allowed roots. What is not there lists as nothing.
 """
 
-from __future__ import annotations
-
 import os
 import posixpath
 import random

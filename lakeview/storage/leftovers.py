@@ -1,7 +1,5 @@
 """A listing to the files of a table in it that a write left behind: hidden names and young files are none."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import polars as pl

@@ -1,7 +1,5 @@
 """A folder of this machine as a store."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

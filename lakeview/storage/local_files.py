@@ -1,7 +1,5 @@
 """Files of this machine, created whole and durable: never half, and exclusively where that is asked for."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -1,7 +1,5 @@
 """The names in a folder of this machine, as text."""
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import suppress

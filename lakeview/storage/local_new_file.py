@@ -1,7 +1,5 @@
 """A new file of this machine: a large one goes to a hidden file as it is written, which gets its name in the end."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A name on this machine to an open file, and to where the file lies that was opened."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -1,7 +1,5 @@
 """The names below a table's folder, listed while its log is read."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Hashable
 from contextlib import suppress

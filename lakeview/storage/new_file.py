@@ -1,7 +1,5 @@
 """A file that is there once it is whole: what is written bit by bit, before its store has it."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from io import BytesIO

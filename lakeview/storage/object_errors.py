@@ -4,8 +4,6 @@ The library says what a store answered in its text alone: codes of the providers
 shown: it may hold signed addresses.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

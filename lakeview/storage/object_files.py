@@ -1,7 +1,5 @@
 """An object of a store as a seekable file: its end in memory, the rest in ranges that are read ahead."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ a prefix and in capitals (`AWS_ACCESS_KEY_ID`); normal options are themselves va
 fsspec's own and are left as they are.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Every store that fsspec knows, as one of ours: retries, absolute paths kept inside, its errors as ours."""
 
-from __future__ import annotations
-
 import io
 import posixpath
 import shutil

@@ -1,7 +1,5 @@
 """Errors of files and of the libraries of stores to errors of ours."""
 
-from __future__ import annotations
-
 import errno
 
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError

@@ -4,8 +4,6 @@ A writer's ticket is a named pipe that it holds open, in a folder of the user's 
 begins with the time at which it was made. The kernel closes the pipes of a process that ends, however it ends.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import select

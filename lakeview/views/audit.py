@@ -1,7 +1,5 @@
 """AUDIT to its summaries and findings: verdicts by law, engines to blame, what cannot be known, what was violated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The first line of a page: the answer to the question in its title, in one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Tables of a lake, each read once, to one ranked list: what needs attention first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """A timeline and a snapshot's figures to the overview's tiles: sparklines, changes, bounds in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta

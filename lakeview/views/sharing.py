@@ -1,7 +1,5 @@
 """The audit log of a sharing server to what was read: by whom, of which table, how much, and what was refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 

@@ -1,8 +1,6 @@
 """Counts to their sums: unknown where a part is, and never around the corner of 64 bits. Shares that are bounds to
 figures that are still bounds as they are shown. A version's files to its rows, or the tightest bound of them."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.column_values import least_records

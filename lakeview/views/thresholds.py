@@ -3,8 +3,6 @@
 A view or a chart that judges imports its limit from here; a finding states the limit that it applied.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import polars as pl

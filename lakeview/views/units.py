@@ -5,8 +5,6 @@ percent has one decimal, or two figures of what is nearly none or all; moments a
 never 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal

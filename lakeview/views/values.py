@@ -1,7 +1,5 @@
 """Values of columns to the text that people read."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Data: the rows at a version or timestamp, their profile, SQL over them, and what commits changed; the cost first."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview import views

@@ -1,7 +1,5 @@
 """Quality: is the data normal, and since when? Alerts first, then trends of every load, from statistics alone."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview import views

@@ -1,7 +1,5 @@
 """Files: does the file layout make it slow? Sizes in doubling bins, and every file with its statistics."""
 
-from __future__ import annotations
-
 from lakeview import charts, views
 from lakeview.app import answers, downloads, errors, metadata_panels, session
 from lakeview.app.answers import file_layout

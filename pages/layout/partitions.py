@@ -1,7 +1,5 @@
 """Partitions: is every part there, whole and on time? Sizes side by side, skew, and when each was written."""
 
-from __future__ import annotations
-
 from lakeview import charts, views
 from lakeview.app import answers, downloads, errors, metadata_panels, session
 from lakeview.app.components import card, dark, finding_lines, first_line, nothing, stack

@@ -1,7 +1,5 @@
 """Pruning: which files would a filter read, why are the others skipped, and by which columns are files clustered?"""
 
-from __future__ import annotations
-
 from lakeview import charts, views
 from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, dark, first_line, grid, nothing, stack

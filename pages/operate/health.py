@@ -1,7 +1,5 @@
 """Health and retention: what is wrong, what would cleanup remove, and who can still read the table?"""
 
-from __future__ import annotations
-
 from lakeview import views
 from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, nothing

@@ -1,7 +1,5 @@
 """Lake: all tables under a root, those that need attention first, and all their columns."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview.app import errors

@@ -1,7 +1,5 @@
 """Pipelines: what ran, what it made, which rows failed, and which table version came from which."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview.app import errors

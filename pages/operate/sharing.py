@@ -1,7 +1,5 @@
 """Sharing: what is shared with me, what do I share, and who read what?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview.app import errors

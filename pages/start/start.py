@@ -1,7 +1,5 @@
 """Start: what lakeview is, demo on one real table; the ways in; five questions to begin with."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview import charts, views

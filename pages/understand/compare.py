@@ -1,7 +1,5 @@
 """Compare: what changed between two versions: a sentence, schema, settings, files, statistics, and rows on demand."""
 
-from __future__ import annotations
-
 from lakeview import views
 from lakeview.app import downloads, errors, session
 from lakeview.app.compare import panels, rows

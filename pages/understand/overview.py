@@ -1,7 +1,5 @@
 """Overview: is this table all right? The verdict, its figures, its past in one picture, its schema and protocol."""
 
-from __future__ import annotations
-
 from lakeview import charts, views
 from lakeview.app import commits, downloads, errors, session
 from lakeview.app.components import card, dark, grid, link, stack

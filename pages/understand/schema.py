@@ -1,7 +1,5 @@
 """Schema: the columns at every level, what changed between two versions, and since when each column is what it is."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview import views

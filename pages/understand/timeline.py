@@ -1,7 +1,5 @@
 """Timeline: what happened to the table, when and by whom, and which versions can still be read."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview import charts, views

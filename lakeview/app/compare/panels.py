@@ -1,7 +1,5 @@
 """The compare page's parts from the log: which two versions, and what differs in definition, files and statistics."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The compare page's rows: their cost, the row difference on demand, and its table."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The data page's changes: rows that commits inserted and deleted, counted from the log, then read on demand."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The data page's toolbar: a condition typed or chosen, which rows, of which moment, the budget; all in the link."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

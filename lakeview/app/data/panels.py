@@ -1,7 +1,5 @@
 """The data page's parts: what to read, its estimated cost, and the rows on demand."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The data page's profile: every column of all rows that pass the filter, or of a sample, and a value to go on with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

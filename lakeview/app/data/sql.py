@@ -1,7 +1,5 @@
 """The data page's SQL: one SELECT over the version shown, its estimated cost first, run in a process with a budget."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

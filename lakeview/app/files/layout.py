@@ -1,7 +1,5 @@
 """One file: its facts from the log, and from its footer, which is read once the file is chosen."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The files page's parts: figures, and the listing by page with one column's statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,6 @@
 """The row on top of every page beside the pickers: format and freshness; refresh, link, code and download; and what is
 said of newer versions."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The command palette: one key, and the name of a table, page, version or column to go to."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The pickers on top of every page: table, branch or tag, version, and the version it is compared with."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview import views

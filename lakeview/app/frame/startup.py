@@ -1,7 +1,5 @@
 """What has to be settled before anybody visits a server that has just started."""
 
-from __future__ import annotations
-
 import ctypes
 from contextlib import suppress
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Who can read the table: the matrix of engines, and of recipients if it is shared."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

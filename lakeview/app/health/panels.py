@@ -1,7 +1,5 @@
 """The health page's parts: the simulator, the findings, who can read the table, what the past costs, the doctor."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The lake page's parts: which root, a reading of its tables that goes on while one looks at it, and one table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

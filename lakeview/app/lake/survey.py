@@ -1,7 +1,5 @@
 """A reading of all tables below a root by a few threads, which goes on while one looks at it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

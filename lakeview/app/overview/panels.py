@@ -1,7 +1,5 @@
 """The overview's parts: the verdict, six figures with their past, the schema at a glance, protocol and properties."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

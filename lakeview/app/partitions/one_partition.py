@@ -1,7 +1,5 @@
 """The history of the partition that is chosen: which one, its size after each commit that changed it, these commits."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The partitions page's parts: figures of skew and cadence, the picture by number of keys, the table of sizes."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

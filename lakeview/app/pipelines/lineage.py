@@ -1,7 +1,5 @@
 """Lineage on the pipelines page: versions of tables, and which one was made of which."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pipelines page's parts: which root, what its newest runs did, and all runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """One run of the pipelines page: its steps, its expectations, and rows that failed them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

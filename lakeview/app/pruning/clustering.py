@@ -1,7 +1,5 @@
 """The pruning page's columns: how well files are clustered by each, along its values and over the versions."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The pruning page's filter: the files it would read at one version or two, and why the others are skipped."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The table's own constraints on the quality page: satisfied, violated by which files and commits, or unknown."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

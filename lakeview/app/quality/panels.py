@@ -1,7 +1,5 @@
 """The quality page's parts: alerts, trends and tables of each column over the whole history, from statistics alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

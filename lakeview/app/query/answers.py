@@ -1,7 +1,5 @@
 """Answers to requests for rows: whole ones, and the parts that are there when the time of a request is over."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from time import monotonic

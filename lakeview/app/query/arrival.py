@@ -4,8 +4,6 @@ They are read in a process of their own as every query is: a file of a few bytes
 the server. What was read is cached, so that a second visit starts no process.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 
 from lakeview.app.cache import cache_values

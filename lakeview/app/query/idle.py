@@ -4,8 +4,6 @@ An idle process takes memory and no processor, and reads nothing: it does not co
 at the same time until it is given a request. It ends with the server, because its input is closed then.
 """
 
-from __future__ import annotations
-
 import atexit
 import threading
 

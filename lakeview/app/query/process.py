@@ -3,8 +3,6 @@
 Starting one and loading what it needs takes a second, so that one may be started before its request is known.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

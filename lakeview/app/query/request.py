@@ -1,7 +1,5 @@
 """What a page asks of a table's rows: the line of JSON that the process which reads them is given."""
 
-from __future__ import annotations
-
 import msgspec
 
 MAX_RESULT_BYTES = 256 << 20

@@ -5,8 +5,6 @@ closes the window. The wait here calls `on_wait` several times a second and ends
 button drawn before it cancels. The rows found until then are given to `on_part`.
 """
 
-from __future__ import annotations
-
 import atexit
 import threading
 from collections.abc import Callable

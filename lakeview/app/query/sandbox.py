@@ -10,8 +10,6 @@ a hole. It is raised before any library is imported, because Landlock binds a th
 Where the system has neither, the module runs all the same. It imports the standard library alone.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -8,8 +8,6 @@ as an Arrow stream. Standard error: lines that begin with MARK, each a JSON obje
 be read, `{"read": rows so far}`, at the end `{"counts": ...}` or `{"error": ...}`; other lines are libraries' own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The schema page's parts: the tree of columns, the difference of two versions, and each column's history."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Profiles that this server has files of: those uploaded, and that of the demo lake shared on this machine."""
 
-from __future__ import annotations
-
 import json
 import socket
 

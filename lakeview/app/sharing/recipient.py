@@ -1,7 +1,5 @@
 """The sharing page's parts, as a recipient: a profile to what its server shares, and a table of it opened."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 

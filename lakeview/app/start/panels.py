@@ -1,7 +1,5 @@
 """The start page's parts: the ways in, the tour's questions, and the tables opened before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

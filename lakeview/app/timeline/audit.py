@@ -1,7 +1,5 @@
 """The timeline's tab of the audit: violations, verdicts by law, engines to blame, and what cannot be known."""
 
-from __future__ import annotations
-
 import polars as pl
 import streamlit as st
 

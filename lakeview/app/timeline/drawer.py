@@ -1,7 +1,5 @@
 """One commit's drawer: why it stands out, what it changed, its rows, metadata and actions as recorded."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The timeline's tabs of writers and of file lifetimes: the tiles, charts and tables of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """JSON text to variant binaries (Parquet, Variant Binary Encoding), as Spark's `parse_json` takes it."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

@@ -4,8 +4,6 @@ Every offset and count is checked against the bytes that are there before it is 
 than its length allows.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

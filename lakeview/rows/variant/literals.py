@@ -1,7 +1,5 @@
 """Single values to JSON text: exact for any calendar and any number of digits."""
 
-from __future__ import annotations
-
 import base64
 import math
 import struct

@@ -1,7 +1,5 @@
 """Variant columns as Parquet files hold them to JSON text, a whole array at a time (Parquet, Variant Shredding)."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar

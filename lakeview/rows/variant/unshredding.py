@@ -1,7 +1,5 @@
 """Shredded variant columns to variant binaries (Parquet, Variant Shredding)."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal

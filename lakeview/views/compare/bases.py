@@ -1,7 +1,5 @@
 """A version to those worth comparing it with, and two versions to the commits between them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

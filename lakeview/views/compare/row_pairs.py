@@ -1,7 +1,5 @@
 """The rows of a difference to a diff: rows that came, that went, and rows of one key with the cells that changed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

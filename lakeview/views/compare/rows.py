@@ -1,7 +1,5 @@
 """Rows of changes to the difference of two versions: what is in one and not in the other, copies cancelled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Two snapshots to a sentence for a ticket, and to tiles: what differs, in words."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.printable import first_few

@@ -1,7 +1,5 @@
 """Statistics of two versions to what shifted in each column: null share and range, columns matched by field id."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.column_values import least_records

@@ -1,7 +1,5 @@
 """Two versions compared in one frame: totals, columns, settings and partitions."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.column_values import least_records

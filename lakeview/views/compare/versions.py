@@ -1,7 +1,5 @@
 """Two snapshots to what lies between them: rows, files, by partition too, and settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ An engine is asked twice of the same rows: for facts in one pass, then for frequ
 follow from the facts. All else (which columns have bins, labels, conditions) is decided here, once for all engines.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """CHANGES_PLAN to the rows that commits changed, by version and before any row is read; and which commits to read."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.views.sums import total

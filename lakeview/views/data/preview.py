@@ -1,7 +1,5 @@
 """The filters of a form to SQL text, and what such a filter would read as one line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rows to a profile of each column: nulls, distinct values, min and max, and how the values are distributed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta

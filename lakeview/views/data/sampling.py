@@ -1,7 +1,5 @@
 """A seed to the same sample again: of a version's files, and of rows as they pass."""
 
-from __future__ import annotations
-
 import threading
 
 import polars as pl

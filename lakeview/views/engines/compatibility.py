@@ -3,8 +3,6 @@
 A feature without a rule gives unknown, never yes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -3,8 +3,6 @@
 The protocol names the features, or where no protocol does, the table's deletes, types and defaults show them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

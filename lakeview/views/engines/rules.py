@@ -1,7 +1,5 @@
 """The rules in engines/*.toml: what engines read and write, by source and day, and each format's vocabulary."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date
 from functools import cache

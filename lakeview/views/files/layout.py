@@ -1,7 +1,5 @@
 """The footer of one Parquet file to the bytes of its columns and row groups."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.column_values import format_expression

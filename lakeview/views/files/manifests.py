@@ -1,8 +1,6 @@
 """MANIFESTS, PARTITION_SPECS, delete files and STATISTICS_FILES to figures: manifests and delete files of a version,
 the live files of each partition spec, and estimates of distinct values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Names of data files for a narrow column."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.printable import ELLIPSIS

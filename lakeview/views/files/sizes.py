@@ -1,7 +1,5 @@
 """Live files to how they lie: a histogram of sizes in doubling bins, a few figures, and one page of a listing."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import takewhile

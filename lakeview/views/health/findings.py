@@ -1,7 +1,5 @@
 """Snapshots and frames to findings, worst first, each with its evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

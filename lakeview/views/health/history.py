@@ -1,7 +1,5 @@
 """VERSIONS, COMMITS and lifetimes to findings about old versions, the cadence of loads, and loads out of line."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """The kinds of findings about a table: for each id its page, limit, remedy and effect, in one table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

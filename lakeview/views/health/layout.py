@@ -1,7 +1,5 @@
 """A snapshot and its statistics to findings about files and partitions."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.contradictions import ALL_NULL

@@ -1,7 +1,5 @@
 """A snapshot, its retention and its log to findings about maintenance: vacuum, checkpoints, the size of the log."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import polars as pl

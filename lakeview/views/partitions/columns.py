@@ -1,7 +1,5 @@
 """Statistics of one version to what each partition holds in one column: rows, null share, range."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

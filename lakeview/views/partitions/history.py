@@ -1,7 +1,5 @@
 """Lifetimes and commits to one partition's history: its files, bytes and rows after each commit that changed it."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS

@@ -4,8 +4,6 @@ Keys are recognised by their text, as a reader writes it for people (`month=2013
 months that a table derives from a timestamp therefore read as months, and not as the numbers that the table stores.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """PARTITION_SIZES to what a picture of the partitions needs: a sequence in time with its gaps, or a grid of two keys;
 and what comes next."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """PARTITION_SIZES of three keys and more to rectangles in the unit square, as large as their share of the bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

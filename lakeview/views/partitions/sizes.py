@@ -1,7 +1,5 @@
 """Live files to partitions: how much each holds, how even they are, which are missing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """When each partition was written: its loads over time, and those that came late."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Lineage to a picture: versions of tables as nodes in layers, what was read for what as edges."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from itertools import takewhile
 

@@ -1,7 +1,5 @@
 """The events of a pipeline to one row a run, one a step, and one an expectation with its share of failed rows."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.pipelines import EXPECTATIONS, MOMENT

@@ -1,7 +1,5 @@
 """The newest runs in one line each, and recorded samples of failed rows to frames of text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import datetime

@@ -4,8 +4,6 @@ The fewer ranges overlap, the fewer files a filter for one value reads. Overlaps
 from the statistics of each file; no data is read.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

@@ -1,7 +1,5 @@
 """A filter's PLAN to the files it would read and the reasons that skip the others, for each part of the filter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Trends of loads to anomalies and findings: what was not as expected in which load, by whom, and who repaired it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any

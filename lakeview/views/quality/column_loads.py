@@ -3,8 +3,6 @@
 Statistics alone: no data is read. A load is compared with the loads before it, or after it where too few came before.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS

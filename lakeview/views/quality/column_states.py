@@ -1,7 +1,5 @@
 """Lifetimes of files to the state of every column at every version: rows, nulls, range, in one pass."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS

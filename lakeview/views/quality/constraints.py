@@ -1,7 +1,5 @@
 """The constraints that a version's table states, as conditions over its columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Loads to how late the newest event of a table is, and whether loads go on without newer ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Loads that lose the rows of a table, or bring those of an earlier load again: from timeline and statistics alone."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.views.thresholds import (

@@ -1,7 +1,5 @@
 """Loads of columns against their baseline: which null shares and ranges are sudden changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import polars as pl

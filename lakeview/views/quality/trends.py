@@ -1,7 +1,5 @@
 """Loads to trends: one value a load, the expected range, and the loads outside it."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS

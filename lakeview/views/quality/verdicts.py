@@ -3,8 +3,6 @@
 No data is read. Bounds and null counts prove a verdict, or it is unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,8 +1,6 @@
 """A `Retention` and a timeline to what the past costs: which commit left how many bytes behind, and how often a byte
 was written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

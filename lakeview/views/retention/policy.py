@@ -6,8 +6,6 @@ versions up to a number, and older ones up to an age, until the first that it do
 are retained by age.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

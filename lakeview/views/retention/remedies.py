@@ -1,7 +1,5 @@
 """A purpose and a snapshot to a maintenance command to copy. Nothing is run from here."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 
 import polars as pl

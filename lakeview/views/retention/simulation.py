@@ -5,8 +5,6 @@ file needs the time since its removal, and a version as much as the most demandi
 by age it is the other way round. One pass answers for every retention.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

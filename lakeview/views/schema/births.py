@@ -4,8 +4,6 @@ A file without a column gives null for it (Delta, "Column Mapping"; Iceberg, "Co
 not mention the column: without the schemas of the log the nulls of such files would not be counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """SCHEMA_DIFF to what each change breaks: nothing, those who write, some who read, or all; and the rule why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import polars as pl

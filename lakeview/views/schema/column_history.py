@@ -1,7 +1,5 @@
 """The schemas a table had to the life of each column: added, renamed, widened, dropped, and by which version."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

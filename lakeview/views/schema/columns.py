@@ -1,7 +1,5 @@
 """A schema and its files' statistics to what is known of each column without reading a row, and RULES to words."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from itertools import chain

@@ -4,8 +4,6 @@ A field is the same when its id is, or its physical name, or (where neither side
 told from a drop and an add. Nested fields are compared in structs, lists (`a.element`) and maps (`m.key`, `m.value`).
 """
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Statistics of files to the share of nulls of each column, exact or bounded, without reading a row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache

@@ -1,7 +1,5 @@
 """SCHEMA_TREE to what pages list of it: rules and distinct values beside each column, a search, a glance."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.schema import leaf_name

@@ -1,8 +1,6 @@
 """Refs and commits to branches: what each has that the default one has not, which commits are off-branch,
 and the graph of all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import polars as pl

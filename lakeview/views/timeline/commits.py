@@ -3,8 +3,6 @@
 States come from LIFETIMES where they are given (exact from the log), otherwise from summing commits since the first.
 """
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

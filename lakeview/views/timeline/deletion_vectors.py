@@ -1,7 +1,5 @@
 """A timeline to one that does not count a file as written again where a commit changed its deletion vector alone."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.views.sums import total

@@ -1,7 +1,5 @@
 """A long timeline to what a picture can hold: points that keep its envelope, sums of flows, marks by lane."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """A timeline to the few commits worth naming in a picture, and to the reason why one commit stands out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """LIFETIMES and a timeline to the lives of files: how long what each commit wrote stayed, and what ended it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 

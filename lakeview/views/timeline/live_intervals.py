@@ -1,7 +1,5 @@
 """Intervals in which files are live, with values, to sums and extremes for every version, many columns in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

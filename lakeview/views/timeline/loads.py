@@ -1,7 +1,5 @@
 """Anomalous loads: far more rows than expected, or reverted later by a commit that removed just them."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.column_values import format_expression

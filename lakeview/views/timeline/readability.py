@@ -1,7 +1,5 @@
 """Versions to a ribbon: which can still be read, which are gone, which are broken; and how fresh the table is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

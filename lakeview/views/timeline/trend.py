@@ -4,8 +4,6 @@ Nothing but the log is needed, and hardly more than one listing: O(files + versi
 many columns at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

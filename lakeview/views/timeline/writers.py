@@ -1,7 +1,5 @@
 """Commits to their writers: who writes what, how often, and with which engine."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
