@@ -28,7 +28,7 @@ from pyspark.sql import functions as f
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.spark import session, table
+from lakeview.spark import session, table, write
 
 GOAL_READ, GOAL_JOINED, GOAL_WRITE = 1.5, 1.0, 1.3
 TABLES = {
@@ -180,13 +180,22 @@ def writing(spark: SparkSession, home: Path, rows: int, rounds: int) -> Times:
     """Seconds to write the rows of the plain table as another one."""
     target = home / "written"
 
-    def write(way: str) -> object:
+    def by_format(name: str) -> object:
         shutil.rmtree(target, ignore_errors=True)
-        frame = rows_of(spark, rows, None)
-        frame.write.format(way).mode("append").save(str(target))
+        rows_of(spark, rows, None).write.format(name).mode("append").save(str(target))
         return None
 
-    return {"write": by_turns({"native": lambda: write("parquet"), "lakeview": lambda: write("lakeview")}, rounds)}
+    def by_lakeview() -> object:
+        shutil.rmtree(target, ignore_errors=True)
+        write(rows_of(spark, rows, None), str(target))
+        return None
+
+    sides: dict[str, Callable[[], object]] = {
+        "native": partial(by_format, "parquet"),
+        "lakeview": by_lakeview,
+        "python": partial(by_format, "lakeview"),
+    }
+    return {"write": by_turns(sides, rounds)}
 
 
 def measured(home: Path, rows: int, rounds: int, cores: int, names: Sequence[str]) -> Times:

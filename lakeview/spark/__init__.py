@@ -12,14 +12,15 @@ if TYPE_CHECKING:
     from lakeview.spark.datasource import register
     from lakeview.spark.dml import DeltaTable, IdentityGenerator
     from lakeview.spark.failures import lakeview_errors
+    from lakeview.spark.frame_writer import write
     from lakeview.spark.sessions import session
     from lakeview.spark.tables import table
 
-__all__ = ["DeltaTable", "IdentityGenerator", "lakeview_errors", "register", "session", "table"]
+__all__ = ["DeltaTable", "IdentityGenerator", "lakeview_errors", "register", "session", "table", "write"]
 
 _MODULES = {
     "DeltaTable": "dml", "IdentityGenerator": "dml", "lakeview_errors": "failures", "register": "datasource",
-    "session": "sessions", "table": "tables",
+    "session": "sessions", "table": "tables", "write": "frame_writer",
 }  # fmt: skip
 """No module has the name of what it holds: once imported, it would stand in its place."""
 

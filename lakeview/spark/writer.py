@@ -14,6 +14,7 @@ import lakeview as lv
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.create import create_log
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.writer import discard, write_files
@@ -83,9 +84,8 @@ class LakeviewWriter(DataSourceArrowWriter):
         if self.ignored:
             return FilesWritten([], 0, self.definition)
         rows = _Counter(self.replacement.check_rows(map(in_utc, iterator)))
-        counts_only = self.options.statistics is Statistics.COUNTS
         adds = write_files(
-            replace(self.context, indexed_columns=frozenset()) if counts_only else self.context,
+            self.file_context(),
             rows,
             data_change=self.options.data_change,
             statistics=self.options.statistics is not Statistics.NONE,
@@ -93,6 +93,11 @@ class LakeviewWriter(DataSourceArrowWriter):
             storage=self._storage(),
         )
         return FilesWritten(adds, rows.count, self.definition, is_repeated())
+
+    def file_context(self) -> WriteContext:
+        """How the files are written, with as many statistics as are asked for."""
+        counts_only = self.options.statistics is Statistics.COUNTS
+        return replace(self.context, indexed_columns=frozenset()) if counts_only else self.context
 
     def commit(
         self, messages: Sequence[WriterCommitMessage | None], parameters: Mapping[str, Any] | None = None

@@ -12,8 +12,8 @@ def leftovers(unnamed: pl.DataFrame, now: datetime | None) -> pl.DataFrame:
     older than a day, as others may belong to a commit under way."""
     # hidden names are no data: what Spark's vacuum leaves alone; a partition folder may begin with an underscore
     hidden = pl.col("name").str.contains(r"(^|/)(\.[^/]*|_[^/=]*)(/|$)")
-    # but for what a writer of ours had begun when it was killed, which a vacuum deletes
-    temporary = pl.col("name").str.contains(r"(^|/)\.[^/]+\.[0-9a-f]{32}\.tmp$")
+    # but for what a writer of ours had begun, or had Spark write, when it was killed, which a vacuum deletes
+    temporary = pl.col("name").str.contains(r"(^|/)\.[^/]+\.[0-9a-f]{32}\.tmp$|^[0-9a-f]{32}\.staging/")
     files = unnamed.filter(~hidden | temporary)
     if now is None:
         return files

@@ -5,6 +5,7 @@ import errno
 import os
 import shutil
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
@@ -108,6 +109,17 @@ def create_exclusively(full: str, data: bytes | IO[bytes]) -> None:
         with suppress(OSError):
             os.unlink(full)
         raise
+
+
+def move_files(moves: Sequence[tuple[str, str]]) -> None:
+    """Give files new names, whose folders are made if they are not there; the names are durable in the end."""
+    folders = {os.path.dirname(target) for _, target in moves}
+    for folder in folders:
+        os.makedirs(folder, exist_ok=True)
+    for source, target in moves:
+        os.replace(source, target)
+    for folder in folders:
+        sync_folder(folder)
 
 
 def sync_folder(folder: str) -> None:

@@ -146,6 +146,7 @@ DELETED = {
     "_delta_index/old.bin": "an index before the retention",
     "deep/er/any.csv": "no data of the table",
     "_p=2/.part.parquet.0123456789abcdef0123456789abcdef.tmp": "a file that a killed writer had begun",
+    "0123456789abcdef0123456789abcdef.staging/_temporary/0/.p.crc": "a file that Spark had begun for a killed writer",
 }
 
 

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakeview as lv
 from lakeview.model.errors import LakeviewError
-from lakeview.spark import DeltaTable, lakeview_errors, session, table
+from lakeview.spark import DeltaTable, lakeview_errors, session, table, write
 from lakeview.spark.pipelines.server import service
 
 
@@ -32,7 +32,8 @@ def results(spark: SparkSession, folder: Path) -> dict[str, Any]:
     address = str(folder / "numbers")
     numbers = spark.range(0, 100, 1, 2).selectExpr("id", "CAST(id % 3 AS INT) AS part", "CAST(id AS STRING) AS text")
     numbers.write.format("lakeview").mode("append").option("partitionBy", "part").save(address)
-    results_found: dict[str, Any] = {}
+    write(numbers, str(folder / "by-spark"), partitionBy="part")
+    results_found: dict[str, Any] = {"written": _sums(table(spark, str(folder / "by-spark")))}
     results_found["table"] = [_sums(table(spark, address, where="part = 1", native=native)) for native in (True, False)]
     changes = spark.range(90, 110, 1, 2).selectExpr("id", "CAST(0 AS INT) AS part", "'new' AS text")
     merge = DeltaTable.forPath(spark, address).merge(changes, "target.id = source.id")

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(cluster_program.__file__)
 EXPECTED: dict[str, Any] = {
+    "written": [100, 4950, 99],
     "table": [[33, 1617, 33], [33, 1617, 33]],
     "version": 2,
     "changed": [110, 5995, 90, 20],

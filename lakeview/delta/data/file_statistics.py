@@ -43,13 +43,17 @@ class FileStatistics:
                 self._count((name,), 0, _NOTHING)  # columns are recorded in their order
                 continue
             for path, series in struct_leaves([pl.Series(name, pl.from_arrow(rows[name]))]):
-                has_bounds = series.dtype.is_numeric() or isinstance(series.dtype, _BOUNDED)
                 if self._is_indexed(path):
-                    self._count(path, series.null_count(), _bounds(series) if has_bounds else _NOTHING)
+                    self.add_leaf(path, series.null_count(), series)
 
     def add_column(self, name: str, nulls: int, bounds: tuple[Any, Any]) -> None:
         """Count a part of a column: its nulls, and the least and the greatest of its other values."""
         self._count((name,), nulls, bounds)
+
+    def add_leaf(self, path: Path, nulls: int, values: pl.Series) -> None:
+        """Count a part of a leaf: its nulls, and some of its other values, among them the least and the greatest."""
+        has_bounds = values.dtype.is_numeric() or isinstance(values.dtype, _BOUNDED)
+        self._count(path, nulls, _bounds(values) if has_bounds else _NOTHING)
 
     def _is_indexed(self, path: Path) -> bool:
         return self._indexed is None or path in self._indexed

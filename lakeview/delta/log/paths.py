@@ -123,6 +123,20 @@ def is_temporary(name: str) -> bool:
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
 
 
+def staging_folder(write_id: str) -> str:
+    """The folder in a table's own that another engine writes the files of one of our commits to."""
+    return f"{write_id}.staging"
+
+
+def is_staged(path: str) -> bool:
+    """Whether a file lies in such a folder: the writer ended before it took the file over. Names in it are of any
+    kind."""
+    return _STAGED.match(path) is not None
+
+
+_STAGED = re.compile(r"[0-9a-f]{32}\.staging/")
+
+
 def decode_path(path: str) -> str:
     """A recorded path as a path: percent-decoded exactly once, `+` left alone.
 

@@ -38,7 +38,7 @@ class DataFile:
     ) -> None:
         self._context = context
         self._recorded = {context.schema[name].stored_name: serialize(value) for name, value in values.items()}
-        self._path = _path(context, self._recorded)
+        self._path = data_file_path(context, self._recorded)
         self._storage = storage
         self._file = storage.new_file(self._path)
         self._clock = clock
@@ -109,7 +109,8 @@ _LONGEST_NAME = 255
 _SHORT_PREFIX = 2
 
 
-def _path(context: WriteContext, recorded: dict[str, str | None]) -> str:
+def data_file_path(context: WriteContext, recorded: Mapping[str, str | None]) -> str:
+    """A new path for a file of these partition values, which are as the log has them."""
     # "Data files MUST be uniquely named and MUST NOT be overwritten"
     prefix = context.folder_prefix()
     folders = [prefix] if prefix else [partition_folder(*value) for value in recorded.items()]
@@ -137,7 +138,7 @@ def text_columns(schema: pa.Schema) -> dict[str, int]:
     for field in schema:
         if pa.types.is_string(field.type):
             places[field.name] = leaf
-        leaf += _num_leaves(field.type)
+        leaf += num_leaves(field.type)
     return places
 
 
@@ -166,5 +167,6 @@ def _read_column(file: IO[bytes], group: int, name: str) -> pa.ChunkedArray:
     return pq.ParquetFile(file).read_row_group(group, columns=[name])[name]
 
 
-def _num_leaves(type_: pa.DataType) -> int:
-    return sum(_num_leaves(type_.field(i).type) for i in range(type_.num_fields)) or 1
+def num_leaves(type_: pa.DataType) -> int:
+    """How many leaves of a file a column of this type is."""
+    return sum(num_leaves(type_.field(i).type) for i in range(type_.num_fields)) or 1

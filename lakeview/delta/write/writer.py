@@ -103,13 +103,13 @@ def _partitions(
     if not columns:
         yield (), {}, data
         return
-    keys = pl.DataFrame([_recordable(pl.Series(c, pl.from_arrow(table[c])), context.schema[c]) for c in columns])
+    keys = pl.DataFrame([recordable(pl.Series(c, pl.from_arrow(table[c])), context.schema[c]) for c in columns])
     for values, part in split_rows(data, keys):
         yield tuple(map(serialize, values.values())), values, part  # NaN would be another key each time
 
 
-def _recordable(values: pl.Series, field: Field) -> pl.Series:
-    """The values of a partition column. InvalidRequestError for one that the log has no text for,
+def recordable(values: pl.Series, field: Field) -> pl.Series:
+    """The values of a partition column, as they are. InvalidRequestError for one that the log has no text for,
     ConstraintViolationError for an empty text where null is not allowed.
     """
     # "An empty string for any type translates to a null partition value"  delta protocol, Partition Value Serialization

@@ -12,7 +12,7 @@ import polars as pl
 
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.features import check_writable
-from lakeview.delta.log.paths import LOG_FOLDER, decode_path, is_temporary
+from lakeview.delta.log.paths import LOG_FOLDER, decode_path, is_staged, is_temporary
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import retention as table_retention
 from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START
@@ -160,8 +160,8 @@ def _milliseconds(duration: timedelta) -> int:
 
 def candidate_files(listing: pl.DataFrame, state: Replay) -> pl.DataFrame:
     """LISTING without what a vacuum leaves alone: names that begin with `_` or `.` at any level (but change data,
-    `_delta_index`, partition folders, and temporary files of lakeview), tables below the table, and the metadata of
-    Iceberg readers where the table is read as Iceberg too."""
+    `_delta_index`, partition folders, and temporary and staged files of lakeview), tables below the table, and the
+    metadata of Iceberg readers where the table is read as Iceberg too."""
     columns = _partition_names(state)
     nested = _nested_tables(listing["name"])
     metadata = "metadata" if _is_uniform(state.properties) else None
@@ -174,6 +174,8 @@ def candidate_files(listing: pl.DataFrame, state: Replay) -> pl.DataFrame:
         return any(_hidden_folder(part, columns) for part in parts)
 
     def visible(path: str) -> bool:
+        if is_staged(path):
+            return True
         folder, slash, name = path.rpartition("/")
         if slash and hides(folder):
             return False

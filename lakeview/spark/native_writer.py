@@ -1,0 +1,200 @@
+"""Rows of a DataFrame to the files of a commit by Spark's own Parquet writer: no row passes through Python.
+
+Spark writes into a folder of its own in the table's. Tasks read the statistics of the files from their footers; then
+the files get the names and places that those of our own writer have, and the writer of `format("lakeview")` commits.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it says nothing of its types
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from lakeview.delta.data.partition_values import serialize
+from lakeview.delta.log.actions import AddFile
+from lakeview.delta.log.paths import encode_path, staging_folder
+from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.data_file import data_file_path
+from lakeview.delta.write.footer_statistics import FileFacts, read_facts
+from lakeview.delta.write.writer import recordable
+from lakeview.model.data_types import Field
+from lakeview.model.errors import ConstraintViolationError, LakeviewError
+from lakeview.model.snapshot import milliseconds
+from lakeview.spark import partition_keys
+from lakeview.spark.dml.jobs import run_parts
+from lakeview.spark.native_conditions import CODECS, is_native
+from lakeview.spark.options import Statistics
+from lakeview.spark.types import to_spark
+from lakeview.spark.writer import FilesWritten, LakeviewWriter
+from lakeview.storage.local import LocalStorage
+from lakeview.storage.local_files import move_files
+
+_LOG = logging.getLogger(__name__)
+
+_FILES_OF_TASK = 16
+"""Whose footers one task reads."""
+
+_OF_SPARK = (PySparkException, Py4JJavaError)  # a write that fails gives the second
+
+
+def write_natively(frame: DataFrame, writer: LakeviewWriter) -> bool:
+    """Write the rows as a commit of the writer. False, and nothing is done, where Spark does not write the files that
+    the table needs (`is_native`), single rows are replaced, or a text is too long to name a folder."""
+    storage = writer.options.access.open(writer.context.root)
+    is_local = isinstance(storage, LocalStorage) and "\\" not in storage.root
+    if not is_local or writer.replacement.of_rows or not is_native(frame, writer.context):
+        return False
+    assert isinstance(storage, LocalStorage)
+    was_there = os.path.exists(storage.root)
+    try:
+        with _staging(storage.resolve(staging_folder(writer.context.write_id))) as staging:
+            message = _write(frame, writer, storage, staging)
+    except BaseException as error:
+        writer.abort([None])
+        if not was_there:
+            with suppress(OSError):  # another writer may have put a table there
+                os.rmdir(storage.root)
+        if isinstance(error, _OF_SPARK) and partition_keys.LONG_KEY in str(error):
+            return False
+        raise
+    writer.commit([message])
+    return True
+
+
+@contextmanager
+def _staging(path: str) -> Iterator[str]:
+    """A folder that is gone in the end; where it cannot be, a warning names it."""
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        if os.path.exists(path):
+            _LOG.warning("files of a write are left in %s; vacuum removes them", path)
+
+
+def _write(frame: DataFrame, writer: LakeviewWriter, storage: LocalStorage, staging: str) -> FilesWritten:
+    """The rows in files of the table, as the actions of a commit.
+
+    ConstraintViolationError for nulls in a column that must not have any, InvalidRequestError for a partition value
+    that the log has no text for.
+    """
+    context, options = writer.file_context(), writer.options
+    keys = [f"p{number}-{context.write_id}" for number in range(len(context.partition_columns))]
+    _write_files(frame, context, keys, staging)
+    files = _staged_files(staging, keys, context)
+    facts = _read_all(frame, files, staging, context)
+    now = milliseconds(options.clock())
+    moves: list[tuple[str, str]] = []
+    adds: list[AddFile] = []
+    for file in files:
+        if not facts[file.name].rows:
+            continue  # Spark writes one where there are no rows at all
+        path = data_file_path(context, file.values)
+        moves.append((os.path.join(staging, file.name), storage.resolve(path)))
+        stats = None if options.statistics is Statistics.NONE else facts[file.name].stats
+        adds.append(AddFile(encode_path(path), file.size, dict(file.values), now, options.data_change, stats=stats))
+    move_files(moves)
+    return FilesWritten(adds, sum(fact.rows for fact in facts.values()), writer.definition)
+
+
+def _write_files(frame: DataFrame, context: WriteContext, keys: Sequence[str], staging: str) -> None:
+    places = {name.casefold(): place for place, name in enumerate(frame.columns)}
+    types = to_spark(context.schema)
+
+    def column(field: Field) -> Column:
+        place = places.get(field.name.casefold())
+        return f.lit(None).cast(types[field.name].dataType) if place is None else f.col(f"c{place}")
+
+    columns = [
+        column(field).alias(field.stored_name, metadata={} if field.id is None else {"parquet.field.id": field.id})
+        for field in context.schema
+        if field.name not in context.partition_columns
+    ]
+    for key, name in zip(keys, context.partition_columns, strict=True):
+        field = context.schema[name]
+        columns.append(partition_keys.key(column(field), field).alias(key))
+    rows = frame.toDF(*(f"c{place}" for place in range(len(frame.columns)))).select(*columns)
+    options: Mapping[str, str | int] = {
+        "compression": CODECS[context.compression],
+        "maxRecordsPerFile": context.rows_per_file,
+        "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    }
+    rows.write.mode("error").options(**options).partitionBy(*keys).parquet(f"file:{staging}")
+
+
+@dataclass(frozen=True)
+class _StagedFile:
+    """A file that Spark wrote. `values`: of its partition, as the log has them, by their names in files."""
+
+    name: str
+    size: int
+    values: Mapping[str, str | None]
+
+
+def _staged_files(staging: str, keys: Sequence[str], context: WriteContext) -> list[_StagedFile]:
+    names = sorted(
+        os.path.relpath(os.path.join(folder, name), staging)
+        for folder, _, names in os.walk(staging)
+        for name in names
+        if name.endswith(".parquet")
+    )
+    columns: dict[str, list[str | None]] = {}
+    for place, name in enumerate(context.partition_columns):
+        field = context.schema[name]
+        texts = [path.split(os.sep)[place].removeprefix(f"{keys[place]}=") for path in names]
+        values = recordable(partition_keys.values(texts, field), field)
+        _check_nulls(field, values.null_count(), "partitions")
+        columns[field.stored_name] = [serialize(value) for value in values]
+    sizes = [os.path.getsize(os.path.join(staging, name)) for name in names]
+    return [
+        _StagedFile(name, size, {column: values[number] for column, values in columns.items()})
+        for number, (name, size) in enumerate(zip(names, sizes, strict=True))
+    ]
+
+
+def _read_all(
+    frame: DataFrame, files: Sequence[_StagedFile], staging: str, context: WriteContext
+) -> dict[str, FileFacts]:
+    """What tasks read of each file, by its name."""
+    columns = [c for c in context.schema if not c.nullable and c.name not in context.partition_columns]
+    read = partial(_read_files, staging, context, [column.stored_name for column in columns])
+    names = [file.name for file in files]
+    facts: dict[str, FileFacts] = {}
+    parts = [names[start : start + _FILES_OF_TASK] for start in range(0, len(names), _FILES_OF_TASK)]
+    for outcome in run_parts(frame.sparkSession, parts, read):
+        if isinstance(outcome, LakeviewError):
+            raise outcome
+        facts |= outcome
+    for column in columns:
+        _check_nulls(column, sum(fact.nulls[column.stored_name] for fact in facts.values()), "rows")
+    return facts
+
+
+def _read_files(
+    staging: str, context: WriteContext, required: Sequence[str], names: Sequence[str]
+) -> dict[str, FileFacts]:
+    facts = {}
+    for name in names:
+        with open(os.path.join(staging, name), "r+b") as file:
+            facts[name] = read_facts(file, context, required)
+            os.fsync(file.fileno())  # Spark leaves that to the system, and a commit is durable
+    return facts
+
+
+def _check_nulls(field: Field, count: int, of_what: str) -> None:
+    if count and not field.nullable:
+        raise ConstraintViolationError(
+            f"column {field.name} must not be null, and {count:,} of the {of_what} have none",
+            fix="fill the values, or make the column nullable",
+            place=field.name,
+            kind="not-null",
+        )
