@@ -7,6 +7,7 @@ import shutil
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -14,8 +15,11 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint.file_rows import shape_of
 from lakeview.delta.write.checkpoint.files import CheckpointPlan, plan_checkpoint
+from lakeview.delta.write.checkpoint.part_numbers import part_numbers, spark_hash
 from lakeview.delta.write.checkpoint.parts import PackedActions, PartFile, finish_parts, part_work
 from lakeview.model.errors import LakeviewError
+from tests.builders.actions import add, txn
+from tests.builders.history import DeltaHistory
 from tests.builders.opening import open_delta_table
 from tests.delta.test_checkpoint_writing import state, whole_history, without_commits
 from tests.golden.conformance import GoldenTable, delta_tables
@@ -126,3 +130,30 @@ def test_parts_of_other_writers_tables_are_those_of_one_process(golden: GoldenTa
     for side, columns in (("adds", of_adds), ("removes", ["size", "modified", "partition_values", "vector"])):
         rows = [getattr(of, side)(columns).select("path", *columns) for of in (state, expected)]
         assert sorted(map(str, rows[0].rows())) == sorted(map(str, rows[1].rows()))
+
+
+PARTS_IN_SPARK = {
+    "": 2, "a": 0, "ab": 3, "abc": 1, "abcd": 0, "x" * 37: 2,
+    "part-00000-3935a07c-416b-4344-ad97-2a38342ee2fc.c000.snappy.parquet": 1, "p=\u00e9/part-1.parquet": 4,
+    "a\0uab^-aqEH.-t@S}K{vb[*k^@4": 2,
+}  # fmt: skip
+"""By `repartition(5, path, deletion vector)` of PySpark 4.3, paths as the log has them (`p=%C3%A9`)."""
+
+
+def test_actions_are_divided_as_spark_divides_them() -> None:
+    names = pl.Series([*PARTS_IN_SPARK])
+    assert part_numbers(names, 5).to_list() == [*PARTS_IN_SPARK.values()]
+    assert part_numbers(names, 1).to_list() == [0] * len(names)
+    assert part_numbers(names[:0], 5).to_list() == []
+    assert spark_hash(pl.Series(["Spark", None]), np.full(2, 42, np.uint32)).view(np.int32).tolist() == [228093765, 42]
+
+
+def test_a_part_holds_the_files_that_spark_puts_there(history: DeltaHistory) -> None:
+    paths = [name for name in PARTS_IN_SPARK if name and "\0" not in name and name.isascii()]
+    history.create().commit(*map(add, paths), txn("app", 1))
+    open_delta_table(history.address).checkpoint(parts=5)
+    for part in range(5):
+        file = Path(history.address) / f"_delta_log/{1:020}.checkpoint.{part + 1:010}.{5:010}.parquet"
+        rows = pl.read_parquet(file)
+        assert set(rows["add"].struct["path"].drop_nulls()) == {p for p in paths if PARTS_IN_SPARK[p] == part}
+        assert rows["protocol"].drop_nulls().len() == rows["txn"].drop_nulls().len() == (part == 2)

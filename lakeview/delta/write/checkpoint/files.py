@@ -35,6 +35,7 @@ from lakeview.delta.write.checkpoint.other_actions import (
     action_columns,
     state_actions,
 )
+from lakeview.delta.write.checkpoint.part_numbers import part_without_file
 from lakeview.delta.write.checkpoint.present import has_other_files, is_present
 from lakeview.delta.write.checkpoint.sorted_actions import SortedActions
 from lakeview.delta.write.property_checks import checkpoint_codec
@@ -160,7 +161,7 @@ def _write_v1(table: Target, plan: CheckpointPlan, actions: SortedActions) -> No
     group = next(groups, None)
     for part, name in enumerate(plan.names):
         file = ActionFile(types, plan.codec)
-        if part == 0:
+        if part == part_without_file(plan.parts):
             file.write(action_columns(state_actions(plan.state, plan.committed)))
         while group is not None and group[0] == part:
             file.write({group[1]: group[2]})

@@ -4,7 +4,6 @@ same files, byte for byte."""
 from __future__ import annotations
 
 import tempfile
-import zlib
 from collections.abc import Iterator
 from itertools import pairwise
 from types import TracebackType
@@ -13,6 +12,8 @@ from typing import Self
 import polars as pl
 import pyarrow as pa
 
+from lakeview.delta.write.checkpoint.part_numbers import part_numbers
+
 GROUP_ROWS = 32_768
 """Actions of a row group: with statistics, some tens of megabytes before they are compressed."""
 
@@ -20,8 +21,8 @@ GROUP_ROWS = 32_768
 class FileOrder:
     """Where each file of one kind of action (live, or removed) stands: by part, then by path and deletion vector.
 
-    The part is a hash of both, which keeps a repeated multi-part checkpoint the same. Places are numbered through all
-    parts; each group of them is of one part, and has at most GROUP_ROWS.
+    The part is the one that Spark would take. Places are numbered through all parts; each group of them is of one part,
+    and has at most GROUP_ROWS.
     """
 
     def __init__(self, files: pl.DataFrame, parts: int = 1) -> None:
@@ -71,11 +72,6 @@ def identities(files: pl.DataFrame) -> pl.Series:
         .then("key")
         .otherwise(pl.concat_str("key", pl.lit("\0"), "deletion_vector"))
     ).to_series()
-
-
-def part_numbers(names: pl.Series, parts: int) -> pl.Series:
-    """The part, from 0, that each file of an identity belongs to, as `part`."""
-    return pl.Series("part", [zlib.crc32(name.encode()) % parts for name in names], dtype=pl.Int64)
 
 
 class Spool:

@@ -20,8 +20,9 @@ from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS
 from lakeview.delta.write.checkpoint.action_file import ActionFile
 from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition, Shape, action_types, shape_of
 from lakeview.delta.write.checkpoint.files import CheckpointPlan, SidecarFile, point_at_parts, write_top_file
-from lakeview.delta.write.checkpoint.order import GROUP_ROWS, identities, part_numbers
+from lakeview.delta.write.checkpoint.order import GROUP_ROWS, identities
 from lakeview.delta.write.checkpoint.other_actions import STATE_ARROW_TYPES, Action, action_columns, state_actions
+from lakeview.delta.write.checkpoint.part_numbers import part_numbers, part_without_file
 from lakeview.delta.write.property_checks import checkpoint_codec
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import StoreUnavailableError
@@ -62,7 +63,7 @@ class PartWork:
     process.
 
     `expired_before`: tombstones older than this (milliseconds) have expired, None keeps all; `names`: the files of the
-    parts, none for sidecars; `first`: the actions that stand first in the first of them.
+    parts, none for sidecars; `others`: the actions that are no files, which stand first in one of them.
     """
 
     root: str
@@ -70,7 +71,7 @@ class PartWork:
     expired_before: int | None
     parts: int
     names: tuple[str, ...]
-    first: tuple[Action, ...] = field(repr=False)
+    others: tuple[Action, ...] = field(repr=False)
     roots: tuple[str, ...] = ()
     access: StoreAccess = field(default_factory=StoreAccess)
 
@@ -96,8 +97,8 @@ class PartWork:
         types = action_types(shape_of(self.definition))
         codec = checkpoint_codec(self.definition.metadata.properties)
         file = ActionFile({**STATE_ARROW_TYPES, **types} if self.names else types, codec)
-        if part == 0 and self.names:
-            file.write(action_columns(self.first))
+        if self.names and part == part_without_file(self.parts):
+            file.write(action_columns(self.others))
         before = file.rows
         adds = 0
         for kind, tables in frames.items():
