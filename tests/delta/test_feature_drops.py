@@ -14,6 +14,8 @@ import pytest
 import lakeview as lv
 from lakeview.delta.log.actions import DomainMetadata
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.feature_drop import drop_feature
+from lakeview.delta.write.transaction import Transaction
 from lakeview.model.clock import system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, UnsupportedTableError
 from tests.builders.actions import metadata, protocol
@@ -190,3 +192,23 @@ def test_a_domain_that_comes_meanwhile_keeps_its_feature(tmp_path: Path) -> None
         other.append(numbers(1))
     with pytest.raises(CommitConflictError, match="the domain mine"):
         txn.commit()
+
+
+def test_a_drop_is_done_again_after_a_commit_that_collides_and_takes_what_that_brought(tmp_path: Path) -> None:
+    table = lv.create_table(
+        str(tmp_path / "t"), {"id": "long"}, properties={"delta.feature.domainMetadata": "supported"}
+    )
+    others = iter([DeltaTable(table.storage)])
+
+    def begin(operation: str, **arguments: Any) -> Transaction:
+        txn = table.transaction(operation, **arguments)
+        for writer in others:
+            with writer.transaction("SET DOMAIN") as other:
+                other.domains.append(DomainMetadata("mine", "{}"))
+                other.append(numbers(1))
+        return txn
+
+    assert drop_feature(table, begin, "domainMetadata", truncate_history=False, clock=system_clock) == 3
+    assert table.history(3)["operation"].to_list() == ["DROP FEATURE", "DOMAIN METADATA CLEANUP", "SET DOMAIN"]
+    assert table.state().protocol.writer_features is None
+    check_rows(table, 1)

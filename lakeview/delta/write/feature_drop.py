@@ -13,6 +13,7 @@ from lakeview.delta.write.feature_removal import HISTORY, check_removable, check
 from lakeview.delta.write.feature_traces import OPERATIONS, traces
 from lakeview.delta.write.log_cleanup import truncate_log
 from lakeview.delta.write.property_changes import PropertyChanges
+from lakeview.delta.write.retries import until_made
 from lakeview.delta.write.target import Target
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
@@ -28,8 +29,19 @@ def drop_feature(
 
     `truncate_history`: delete what lies before the newest checkpoint that is older than a day, or than
     `delta.dropFeatureTruncateHistory.retentionDuration`. InvalidRequestError for a feature that needs no history gone;
-    else as `protocol_without`.
+    else as `protocol_without`. Done again where a commit of another writer collided: what the table keeps for the
+    feature is looked for again, since that commit may have brought some.
     """
+
+    def attempt() -> int | None:
+        return _drop(table, begin, feature, truncate_history=truncate_history, clock=clock)
+
+    return until_made(attempt)
+
+
+def _drop(
+    table: Target, begin: Callable[..., PropertyChanges], feature: str, *, truncate_history: bool, clock: Clock
+) -> int | None:
     table.refresh()
     state = table.state()
     address = table.storage.root
