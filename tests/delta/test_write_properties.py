@@ -238,11 +238,13 @@ def test_files_are_compressed_as_the_table_says(tmp_path: Path, codec: str, reco
 
 @pytest.mark.parametrize(("version", "page_type"), [(None, 0), ("1.0.0", 0), ("2.12.0", 3)])
 def test_files_have_the_data_pages_that_the_table_says(tmp_path: Path, version: str | None, page_type: int) -> None:
-    make_table(tmp_path, {} if version is None else {"delta.parquet.format.version": version}).append(ROWS)
-    (file,) = data_files(tmp_path)
-    start = pq.read_metadata(file).row_group(0).column(0).data_page_offset
-    # a page's header begins with its type, in Thrift's compact protocol: DATA_PAGE is 0, DATA_PAGE_V2 is 3
-    assert file.read_bytes()[start : start + 2] == bytes([0x15, 2 * page_type])
+    table = make_table(tmp_path, {} if version is None else {"delta.parquet.format.version": version})
+    table.append(ROWS)
+    table.checkpoint()
+    for file in (*data_files(tmp_path), *(tmp_path / "_delta_log").glob("*.checkpoint.parquet")):
+        start = pq.read_metadata(file).row_group(0).column(0).data_page_offset
+        # a page's header begins with its type, in Thrift's compact protocol: DATA_PAGE is 0, DATA_PAGE_V2 is 3
+        assert file.read_bytes()[start : start + 2] == bytes([0x15, 2 * page_type]), file.name
     assert pa.table(deltalake.DeltaTable(str(tmp_path)).to_pyarrow_table()).num_rows == 100
 
 
@@ -251,6 +253,7 @@ def test_a_version_of_data_pages_that_there_is_not_stops_the_write(history: Delt
     table = open_delta_table(history.address)
     with pytest.raises(UnsupportedTableError, match=r"is '3\.0', which no version of data pages is"):
         table.append(pl.DataFrame({"id": [1]}))
+    assert table.checkpoint() == 0, "a checkpoint does not depend on it"
 
 
 def test_files_get_about_as_large_as_the_table_says(tmp_path: Path) -> None:

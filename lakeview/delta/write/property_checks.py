@@ -183,6 +183,11 @@ def checkpoint_codec(properties: Mapping[str, str]) -> str | None:
     return _OWN_CODECS.get(value(properties, CODEC) or "")
 
 
+def checkpoint_page_version(properties: Mapping[str, str]) -> Literal["1.0", "2.0"]:
+    """As `page_version`, and 1.0 for a version that is none: a checkpoint never fails its commit."""
+    return "2.0" if (value(properties, FORMAT_VERSION) or "").startswith("2") else "1.0"
+
+
 def page_version(properties: Mapping[str, str]) -> Literal["1.0", "2.0"]:
     """The version of the data pages of Parquet files, 1.0 where nothing is set.
 

@@ -8,6 +8,8 @@ from io import BytesIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeview.delta.write.property_checks import checkpoint_codec, checkpoint_page_version
+
 _DICTIONARIES = ("partitionValues", "partitionValues_parsed", "tags", "storageType", "clusteringProvider")
 
 _SNAPPY_ROWS = 256
@@ -23,12 +25,14 @@ class ActionFile:
     """One file of actions in the making: a column for each kind, a row group for each call of `write` with many rows;
     few rows share one, since each has forty columns.
 
-    The same actions give the same bytes. `compression`: as Arrow calls it; without it the size of the file decides.
+    The same actions give the same bytes. `properties`: the table's, which say how its files are compressed, else the
+    size of the file decides, and of which version its pages are.
     """
 
-    def __init__(self, types: Mapping[str, pa.DataType], compression: str | None = None) -> None:
+    def __init__(self, types: Mapping[str, pa.DataType], properties: Mapping[str, str]) -> None:
         self.rows = 0
-        self._compression = compression
+        self._compression = checkpoint_codec(properties)
+        self._page_version = checkpoint_page_version(properties)
         self._few: list[pa.Table] = []
         self._schema = pa.schema(list(types.items()))
         self._sink = BytesIO()
@@ -61,7 +65,12 @@ class ActionFile:
             leaves = _leaves(self._schema)
             repeating = [leaf for leaf in leaves if any(part in _DICTIONARIES for part in leaf.split("."))]
             self._writer = pq.ParquetWriter(
-                self._sink, self._schema, compression=compression, use_dictionary=repeating or False, store_schema=False
+                self._sink,
+                self._schema,
+                compression=compression,
+                use_dictionary=repeating or False,
+                store_schema=False,
+                data_page_version=self._page_version,
             )
         return self._writer
 

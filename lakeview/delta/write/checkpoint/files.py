@@ -7,7 +7,7 @@ The adds and removes pass through in batches: neither their statistics nor their
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,7 +38,6 @@ from lakeview.delta.write.checkpoint.other_actions import (
 from lakeview.delta.write.checkpoint.part_numbers import part_without_file
 from lakeview.delta.write.checkpoint.present import has_other_files, is_present
 from lakeview.delta.write.checkpoint.sorted_actions import SortedActions
-from lakeview.delta.write.property_checks import checkpoint_codec
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
 from lakeview.model import limits
@@ -92,11 +91,6 @@ class CheckpointPlan:
     def is_v2(self) -> bool:
         """Whether file actions go into sidecars."""
         return not self.names
-
-    @property
-    def codec(self) -> str | None:
-        """How the table says that its files are compressed."""
-        return checkpoint_codec(self.state.properties)
 
     @property
     def expired_before(self) -> int | None:
@@ -160,7 +154,7 @@ def _write_v1(table: Target, plan: CheckpointPlan, actions: SortedActions) -> No
     groups = actions.groups()
     group = next(groups, None)
     for part, name in enumerate(plan.names):
-        file = ActionFile(types, plan.codec)
+        file = ActionFile(types, plan.state.properties)
         if part == part_without_file(plan.parts):
             file.write(action_columns(state_actions(plan.state, plan.committed)))
         while group is not None and group[0] == part:
@@ -190,7 +184,7 @@ class SidecarFile:
 
 def _write_v2(table: Target, plan: CheckpointPlan, actions: SortedActions) -> None:
     sidecars = []
-    for file in _sidecar_files(actions, plan.codec):
+    for file in _sidecar_files(actions, plan.state.properties):
         data = file.close()
         name = f"{uuid.uuid4()}.parquet"
         table.storage.put(f"{SIDECARS}/{name}", data)
@@ -213,7 +207,7 @@ def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[Sidec
     for s in sidecars:
         fields = {"path": s.name, "sizeInBytes": s.size_in_bytes, "modificationTime": at, "tags": None}
         top.append(("sidecar", fields))
-    file = ActionFile({**STATE_ARROW_TYPES, **V2_ARROW_TYPES}, plan.codec)
+    file = ActionFile({**STATE_ARROW_TYPES, **V2_ARROW_TYPES}, plan.state.properties)
     file.write(action_columns(top))
     data = file.close()
     table.storage.put(f"{LOG_FOLDER}/{v2_checkpoint_name(version, uuid.uuid4())}", data)
@@ -222,14 +216,14 @@ def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[Sidec
     replace_hint(table.storage, LastCheckpoint(version, size, size_in_bytes, adds))
 
 
-def _sidecar_files(actions: SortedActions, codec: str | None) -> Iterator[ActionFile]:
+def _sidecar_files(actions: SortedActions, properties: Mapping[str, str]) -> Iterator[ActionFile]:
     """Files of at most SIDECAR_ROWS, none without rows."""
     file: ActionFile | None = None
     for _, kind, structs in actions.groups():
         if file is not None and file.rows + len(structs) > SIDECAR_ROWS:
             yield file
             file = None
-        file = file or ActionFile(actions.types, codec)
+        file = file or ActionFile(actions.types, properties)
         file.write({kind: structs})
     if file is not None:
         yield file

@@ -23,7 +23,6 @@ from lakeview.delta.write.checkpoint.files import CheckpointPlan, SidecarFile, p
 from lakeview.delta.write.checkpoint.order import GROUP_ROWS, identities
 from lakeview.delta.write.checkpoint.other_actions import STATE_ARROW_TYPES, Action, action_columns, state_actions
 from lakeview.delta.write.checkpoint.part_numbers import part_numbers, part_without_file
-from lakeview.delta.write.property_checks import checkpoint_codec
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import StoreUnavailableError
 from lakeview.storage.access import StoreAccess
@@ -95,8 +94,8 @@ class PartWork:
         for actions in packed:
             frames[actions.kind].append(pa.ipc.open_file(BytesIO(actions.data)).read_all())
         types = action_types(shape_of(self.definition))
-        codec = checkpoint_codec(self.definition.metadata.properties)
-        file = ActionFile({**STATE_ARROW_TYPES, **types} if self.names else types, codec)
+        properties = self.definition.metadata.properties
+        file = ActionFile({**STATE_ARROW_TYPES, **types} if self.names else types, properties)
         if self.names and part == part_without_file(self.parts):
             file.write(action_columns(self.others))
         before = file.rows
