@@ -152,6 +152,14 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
         lambda h: with_schema(h, fields({"name": "a", "type": "long", "metadata": {"CURRENT_DEFAULT": "1"}})),
         ATTENTION, "used and not declared: allowColumnDefaults", "CURRENT_DEFAULT on column a",
     ),
+    "a collation without its feature": (
+        lambda h: with_schema(h, fields({"name": "a", "type": "string", "metadata": {"__COLLATIONS": {"a": "ICU.d"}}})),
+        ATTENTION, "used and not declared: collations", "ICU.d on column a",
+    ),
+    "collations that nothing uses": (
+        lambda h: first(h, protocol(1, 7, writerFeatures=["collations-preview"])),
+        NOTE, "1 feature is declared and not used", "collations",
+    ),
     "a deep timestamp_ntz without its feature": (
         lambda h: h.create({"s": struct(at={"type": "array", "elementType": "timestamp_ntz", "containsNull": True})}),
         BROKEN, "used and not declared: timestampNtz", "column s.at",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from lakeview.delta.data.column_rules import collation
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some
@@ -159,8 +160,8 @@ class Use:
         return "a V2 checkpoint" if any(c.is_v2 for c in self._facts.checkpoints) else None
 
     def collation(self) -> str | None:
-        """A column with a collation."""
-        return self.metadata("__COLLATIONS")
+        """A column with a collation other than the binary one."""
+        return next((f"{name} on column {path}" for path, f in self.fields if (name := collation(f)) is not None), None)
 
 
 _USES: Mapping[str, Callable[[Use], str | None]] = {
@@ -182,6 +183,7 @@ _USES: Mapping[str, Callable[[Use], str | None]] = {
     "rowTracking": lambda u: u.on("delta.enableRowTracking"),
     "domainMetadata": Use.any_domain,
     "clustering": lambda u: u.domain("delta.clustering"),
+    "collations": Use.collation,
     "icebergCompatV1": lambda u: u.on("delta.enableIcebergCompatV1"),
     "icebergCompatV2": lambda u: u.on("delta.enableIcebergCompatV2"),
     "icebergCompatV3": lambda u: u.on("delta.enableIcebergCompatV3"),
