@@ -124,12 +124,12 @@ class ChangeOptions:
         return lv.open_table(self.path, storage_options=self.access.options)
 
     def columns(self) -> Schema:
-        """The columns of the changes up to a pinned end. Where they may be a stream's, no commit of a Delta table is
-        read: one that goes on from its checkpoint needs none of those before, which a cleanup may have deleted."""
+        """The columns of the changes up to a pinned end. Where they may be a stream's, no commit is read: one that goes
+        on from its checkpoint needs none of those before, which a cleanup or an expiration may have deleted."""
         table = self.table()
-        if self.open_end and not self.difference and table.format == "delta":
+        if self.open_end and not self.difference and table.format != "sharing":
             assert isinstance(self.end, int)
-            return change_schema(table.snapshot(self.end).schema)
+            return change_schema(table.snapshot(None if self.end < 0 else self.end).schema)  # without a snapshot: -1
         if self.start is None:
             raise no_stream_of_changes(table.format, self.path)
         return self.read(table)[0]

@@ -41,38 +41,67 @@ _COMMITS = 32
 
 
 @dataclass(frozen=True)
-class _Offset:
-    """The last version whose changes were read, of the table with this id. `first`: that of the offset at which the
-    stream began; None in checkpoints of older releases."""
+class ChangeOffset:
+    """The last version (of an Iceberg table the snapshot) whose changes were read, of the table with this id. `first`:
+    that of the offset at which the stream began; None in checkpoints of older releases."""
 
     version: int
     table: str
     first: int | None = None
 
     @staticmethod
-    def parse(value: Mapping[str, Any]) -> _Offset:
+    def parse(value: Mapping[str, Any]) -> ChangeOffset:
+        """An offset of a checkpoint. InvalidRequestError if it is none of a stream of changes."""
         match value:
             case {"changes": int(version), "table": str(table), "first": int(first)}:
-                return _Offset(version, table, first)
+                return ChangeOffset(version, table, first)
             case {"changes": int(version), "table": str(table)}:
-                return _Offset(version, table)
+                return ChangeOffset(version, table)
         raise no_offset(value)
 
     def json(self) -> dict[str, Any]:
+        """As a checkpoint records it."""
         first = {} if self.first is None else {"first": self.first}
         return {"changes": self.version, "table": self.table, **first}
 
+    def begin_of(self, end: ChangeOffset) -> int:
+        """The version before the first one of a batch from here to an end. Of the first batch, Spark records the end
+        alone, and asks for the beginning again after a restart, when the table may have grown: the end has where the
+        stream began."""
+        return self.version if end.first in (None, self.first) else end.first
 
-class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Tails the changes of a Delta table's rows. A batch has whole commits, at least one, and as many files as
+
+class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """What streams of changes of all formats do alike. A batch has whole commits, at least one, and as many files as
     `maxFilesPerTrigger` says where it has more than one. `version`: the one whose columns the stream has. `read` alone
     runs on executors."""
 
     def __init__(self, options: ChangeOptions, version: int, schema: StructType) -> None:
         self.options = options
-        self._version = version
         self.schema = schema
+        self._version = version
         self._until: int | None = None
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The limit of the options."""
+        return ReadMaxFiles(self.options.max_files or MOST_FILES)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition's files. DataFileMissingError for one that a vacuum deleted before the stream came to
+        it; `failOnDataLoss` false passes over it and logs it."""
+        assert isinstance(partition, ChangePartition)
+        for task, kind in partition.tasks:
+            try:
+                yield from change_rows(ChangePartition(((task, kind),), partition.access), self.schema)
+            except DataFileMissingError as error:
+                raise_or_log(deleted_file(error, task), fail_on_data_loss=self.options.fail_on_data_loss)
+
+
+class ChangeStreamReader(ChangeStream):
+    """Tails the changes of a Delta table's rows."""
+
+    def __init__(self, options: ChangeOptions, version: int, schema: StructType) -> None:
+        super().__init__(options, version, schema)
         self._table: DeltaTable | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -98,11 +127,7 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             start = first_version_from(self.table.versions(look=False).sort("version"), start)
         elif start > self.table.latest_version + 1:
             raise no_version(self.table.address, start, self.table.latest_version)
-        return _Offset(start - 1, self._id(), start - 1).json()
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit of the options."""
-        return ReadMaxFiles(self.options.max_files or MOST_FILES)
+        return ChangeOffset(start - 1, self._id(), start - 1).json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """How far the next batch goes; `start` where nothing is new. Lists the log, which `partitions` then takes as it
@@ -127,28 +152,13 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until = self.table.latest_version
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ChangePartition]:
-        """The files of the changes between two offsets, packed for tasks; errors as `changes`.
-
-        Of the first batch, Spark records the end alone, and asks for the beginning again after a restart, when the
-        table may have grown: the end has where the stream began.
-        """
+        """The files of the changes between two offsets, packed for tasks; errors as `changes`."""
         begin, stop = self._check_offset(start), self._check_offset(end)
         last = min(stop.version, self.table.latest_version)  # of a batch that is planned again commits may be gone
-        before = begin.version if stop.first in (None, begin.first) else stop.first
-        first = self._first_there(before + 1, last)
+        first = self._first_there(begin.begin_of(stop) + 1, last)
         if last < first:
             return [ChangePartition(())]
         return change_partitions(self._tasks(first, last), task_access(self.table))
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition's files. DataFileMissingError for one that a vacuum deleted before the stream came to
-        it; `failOnDataLoss` false passes over it and logs it."""
-        assert isinstance(partition, ChangePartition)
-        for task, kind in partition.tasks:
-            try:
-                yield from change_rows(ChangePartition(((task, kind),), partition.access), self.schema)
-            except DataFileMissingError as error:
-                raise_or_log(deleted_file(error, task), fail_on_data_loss=self.options.fail_on_data_loss)
 
     def _file_counts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Each version, and how many files hold its changes: from its commit alone, and not from the state of the table
@@ -207,10 +217,10 @@ class ChangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _id(self) -> str:
         return str(self.table.state().metadata.id)
 
-    def _check_offset(self, value: Mapping[str, Any]) -> _Offset:
+    def _check_offset(self, value: Mapping[str, Any]) -> ChangeOffset:
         """An offset of the table as it was listed last. InvalidRequestError for one of another table,
         VersionNotFoundError where commits were taken back."""
-        offset = _Offset.parse(value)
+        offset = ChangeOffset.parse(value)
         if offset.table != self._id():
             raise other_table(self.table.address, offset.table, self._id())
         if self.table.latest_version < offset.version:

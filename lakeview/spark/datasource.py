@@ -74,13 +74,15 @@ class LakeviewDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of what these columns hold, and of what is added to them. Spark passes the schema by this name."""
         from lakeview.spark.change_stream import ChangeStreamReader
+        from lakeview.spark.snapshot_changes import SnapshotChangeReader
         from lakeview.spark.stream_reader import LakeviewStreamReader
 
         if self.changes is not None:
             changes = ChangeOptions.parse(self.options)
             changes.check_stream()
             assert isinstance(self.changes.end, int)  # pinned
-            return ChangeStreamReader(changes, self.changes.end, schema)
+            is_iceberg = changes.table().format == "iceberg"
+            return (SnapshotChangeReader if is_iceberg else ChangeStreamReader)(changes, self.changes.end, schema)
         options = StreamOptions.parse(self.options)
         return LakeviewStreamReader(options, self._version(options), schema)
 

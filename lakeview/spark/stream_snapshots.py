@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from lakeview.iceberg.manifests.parents import has_expired_parent
-from lakeview.iceberg.metadata.refs import ancestors
-from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.table import IcebergTable
-from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.tasks import FileTask, select_columns
+from lakeview.spark.stream_branch import StreamBranch
 from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.streams import (
     Start,
@@ -21,7 +19,6 @@ from lakeview.spark.streams import (
     offset_json,
     other_columns,
     other_table,
-    raise_or_log,
     removed_rows,
 )
 
@@ -79,6 +76,7 @@ class SnapshotStream:
 
     def __init__(self, table: IcebergTable, options: StreamOptions, version: int, columns: list[str]) -> None:
         self.table = table
+        self._branch = StreamBranch(table, fail_on_data_loss=options.fail_on_data_loss)
         self._options = options
         self._version = version
         self._columns = columns
@@ -97,43 +95,27 @@ class SnapshotStream:
         self.table.refresh()
         return self.table.latest_version
 
-    @property
-    def _line(self) -> list[SnapshotEntry]:
-        """The snapshots of the main branch that have not expired, oldest first."""
-        return ancestors(self.table.metadata, self.table.latest_version)[::-1]
-
-    @property
-    def _id(self) -> str:
-        return str(self.table.metadata.table_uuid)
-
     def first(self) -> SnapshotOffset:
         """Where a new stream begins."""
         return self._first().began()
 
     def _first(self) -> SnapshotOffset:
         options, latest = self._options, self.latest
-        newest = SnapshotOffset(self._id, latest, COMPLETE, initial=False)
+        newest = SnapshotOffset(self._branch.table_id, latest, COMPLETE, initial=False)
         if options.starting_latest or (latest == NO_SNAPSHOT and options.starting_version is None):
             return newest
         if options.starting_timestamp is not None:
-            at = milliseconds(options.starting_timestamp)
-            later = [entry.snapshot_id for entry in self._line if entry.timestamp_ms >= at]
-            return replace(newest, snapshot=later[0], index=0) if later else newest
+            entry = self._branch.since(milliseconds(options.starting_timestamp))
+            return newest if entry is None else replace(newest, snapshot=entry.snapshot_id, index=0)
         if options.starting_version is not None:
-            if options.starting_version not in [entry.snapshot_id for entry in self._line]:
-                raise VersionNotFoundError(
-                    f"{self.table.address} has no snapshot {options.starting_version} on its main branch",
-                    fix="start at a snapshot of the table's history, or with startingTimestamp",
-                    place="startingVersion",
-                )
-            return replace(newest, snapshot=options.starting_version, index=0)
+            return replace(newest, snapshot=self._branch.entry(options.starting_version).snapshot_id, index=0)
         return replace(newest, index=0, initial=True)
 
     def parse(self, value: Mapping[str, Any]) -> SnapshotOffset:
         """As `SnapshotOffset.parse`; InvalidRequestError for an offset of another table, too."""
         offset = SnapshotOffset.parse(value)
-        if offset.table != self._id:
-            raise other_table(self.table.address, offset.table, self._id)
+        if offset.table != self._branch.table_id:
+            raise other_table(self.table.address, offset.table, self._branch.table_id)
         return offset
 
     def end(
@@ -162,8 +144,8 @@ class SnapshotStream:
         `failOnDataLoss` false allows for one that has expired: then those that are left come with later offsets."""
         stop = self.parse(end)
         first = self.parse(start).begin_of(stop)
-        if stop.snapshot not in (first.snapshot, *(entry.snapshot_id for entry in self._line)):
-            self._check_loss(stop.snapshot, f"snapshot {stop.snapshot}")
+        if stop.snapshot not in (first.snapshot, *(entry.snapshot_id for entry in self._branch.line)):
+            self._branch.check_loss(stop.snapshot, f"snapshot {stop.snapshot}")
             stop = replace(first, index=COMPLETE)
         offset: SnapshotOffset | None = first
         while offset is not None:
@@ -178,48 +160,8 @@ class SnapshotStream:
 
     def _following(self, offset: SnapshotOffset) -> SnapshotOffset | None:
         """The start of the snapshot after that of an offset; None after the current one."""
-        line = self._line
-        ids = [entry.snapshot_id for entry in line]
-        if offset.snapshot in ids:
-            rest = line[ids.index(offset.snapshot) + 1 :]
-        else:
-            # the snapshot itself may have expired since it was read
-            rest = [e for i, e in enumerate(line) if (line[i - 1].snapshot_id if i else e.parent) == offset.snapshot]
-            rest = line[ids.index(rest[0].snapshot_id) :] if rest else self._after_loss(offset, line)
+        rest = self._branch.following(offset.snapshot)
         return replace(offset, snapshot=rest[0].snapshot_id, index=0, initial=False) if rest else None
-
-    def _after_loss(self, offset: SnapshotOffset, line: list[SnapshotEntry]) -> list[SnapshotEntry]:
-        if offset.snapshot != NO_SNAPSHOT or self._has_lost_snapshots(line):
-            self._check_loss(offset.snapshot, f"what followed snapshot {offset.snapshot}")
-        return line
-
-    def _check_loss(self, snapshot: int, subject: str) -> None:
-        """VersionNotFoundError where the table was rolled back behind a snapshot, and where something has expired
-        unless an option says to go on without it."""
-        entry = self.table.metadata.snapshots.get(snapshot)
-        if entry is not None and not self._is_before(entry, self._line):
-            raise VersionNotFoundError(
-                f"snapshot {snapshot} of {self.table.address}, which the stream has come to, is no longer on the "
-                "main branch: the table was rolled back",
-                fix="start again with a new checkpoint location",
-                place=f"snapshot {snapshot}",
-                kind="rolled-back",
-            )
-        loss = VersionNotFoundError(
-            f"{subject} of {self.table.address} has expired before it was read",
-            fix="start again with a new checkpoint location, or set failOnDataLoss to false to go on without it",
-            place=f"snapshot {snapshot}",
-        )
-        raise_or_log(loss, fail_on_data_loss=self._options.fail_on_data_loss)
-
-    def _is_before(self, entry: SnapshotEntry, line: list[SnapshotEntry]) -> bool:
-        """Whether the main branch may have come from a snapshot: those that followed it have expired."""
-        return self._has_lost_snapshots(line) and entry.timestamp_ms <= line[0].timestamp_ms
-
-    def _has_lost_snapshots(self, line: list[SnapshotEntry]) -> bool:
-        """Whether snapshots before the oldest of a branch have expired."""
-        state = self.table.state
-        return bool(line) and has_expired_parent(state.metadata, state.tree, line[0])
 
     def _files(self, offset: SnapshotOffset) -> list[FileTask]:
         if offset.index == COMPLETE:
@@ -233,7 +175,7 @@ class SnapshotStream:
     def _rows_of(self, snapshot: int, initial: bool) -> list[FileTask]:
         entry = self.table.metadata.snapshots.get(snapshot)
         if entry is None:
-            self._check_loss(snapshot, f"the rest of snapshot {snapshot}")
+            self._branch.check_loss(snapshot, f"the rest of snapshot {snapshot}")
             return []
         if initial:
             self._check_columns(snapshot)
@@ -250,7 +192,7 @@ class SnapshotStream:
         return sorted(tasks, key=lambda task: task.path)
 
     def _check_columns(self, snapshot: int) -> None:
-        ids = [entry.snapshot_id for entry in self._line]
+        ids = [entry.snapshot_id for entry in self._branch.line]
         position = ids.index(self._version) if self._version in ids else -1
         if snapshot in ids[position + 1 :]:
             schema = self.table.snapshot(snapshot).schema

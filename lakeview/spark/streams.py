@@ -59,11 +59,10 @@ def both_starts() -> InvalidRequestError:
 
 
 def no_stream_of_changes(table_format: str, address: str) -> UnsupportedTableError:
-    """The error for a stream of the changes of a table that is no Delta table."""
+    """The error for a stream of the changes of a shared table."""
     return UnsupportedTableError(
-        f"the table is {table_format}, and only changes of Delta tables are streamed",
-        fix="read the changes in batches, each with startingVersion and endingVersion; without readChangeFeed a stream "
-        "brings the rows that snapshots of an Iceberg table add",
+        f"the table is {table_format}, and only changes of Delta and Iceberg tables are streamed",
+        fix="read the changes in batches, each with startingVersion and endingVersion",
         place=address,
         kind="unsupported-format",
     )

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.data_types import Field, PrimitiveType
-from lakeview.model.errors import DataFileMissingError, InvalidRequestError, UnsupportedTableError, VersionNotFoundError
+from lakeview.model.errors import DataFileMissingError, InvalidRequestError, VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.model.table import Table
 from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_rows
@@ -283,9 +283,6 @@ def test_the_tasks_of_an_iceberg_table_are_read_alike(tmp_path: Path) -> None:
     iceberg_table.append(rows)
     table = lv.open_table(iceberg_table.metadata_location)
     first, last = table.history()["version"].to_list()[::-1]
-    for start in (str(last), "latest"):
-        with pytest.raises(UnsupportedTableError, match=r"the table is iceberg, and only.*\n  fix: .* in batches"):
-            stream_of(table, startingVersion=start).initialOffset()
     schema, tasks = table.change_tasks(last)
     assert schema.names == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
     rows_read = [

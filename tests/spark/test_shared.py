@@ -5,14 +5,17 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import lakeview as lv
-from lakeview.model.errors import NotATableError
+from lakeview.model.errors import NotATableError, UnsupportedTableError
 from lakeview.spark import table
+from lakeview.spark.change_stream import ChangeStreamReader
+from lakeview.spark.datasource import LakeviewDataSource
 from lakeview.spark.options import ReadOptions
 from lakeview.spark.reader import LakeviewReader
 from lakeview.spark.types import to_spark
@@ -75,6 +78,14 @@ def test_tasks_travel_with_signed_urls_and_without_the_token(served: RunningServ
     travelling = pickle.dumps([reader, *reader.partitions()])
     assert served.token.encode() not in travelling
     assert b"sig=" in travelling  # that is what a worker reads with
+
+
+def test_changes_of_a_share_are_no_stream(served: RunningServer) -> None:
+    options = {"path": address(served, "fed"), "readChangeFeed": "true", "startingVersion": "1"}
+    source = LakeviewDataSource(options)
+    stream = cast("ChangeStreamReader", source.streamReader(source.schema()))
+    with pytest.raises(UnsupportedTableError, match=r"the table is sharing, and only.*\n  fix: .* in batches"):
+        stream.initialOffset()
 
 
 def test_a_worker_needs_no_profile(served: RunningServer, tmp_path: Path) -> None:
