@@ -253,3 +253,28 @@ def test_a_default_that_is_not_evaluated_leaves_the_writes_of_rows_that_have_the
     with pytest.raises(UnsupportedTableError, match=r"rule s .* cannot be evaluated"):
         table.append(pl.DataFrame({"id": [2]}))
     assert table.scan().collect().rows() == [(1, "x")]
+
+
+def test_the_word_default_stands_for_what_a_column_has_where_nothing_is_given(history: DeltaHistory) -> None:
+    identity = field("k", "long", **{**IDENTITY, "delta.identity.step": 1})
+    of_default = [field("c", "float", CURRENT_DEFAULT="0.5"), field("t", "timestamp", CURRENT_DEFAULT="now()")]
+    generated = field("g", "long", **{"delta.generationExpression": "id * 2"})
+    table = make_table(history, ID, *of_default, generated, identity, TEXT)
+    table.append(pl.DataFrame({"id": [1], "c": [9.0], "t": [START], "s": ["old"]}))
+    table.update({"c": "DEFAULT", "t": " default", "g": "DEFAULT", "s": "DEFAULT"}, "id = 1")
+    insert = {"id": "source.id", "c": "DEFAULT", "g": "DEFAULT", "k": "DEFAULT", "s": "default"}
+    table.merge(pl.DataFrame({"id": [4]}), "target.id = source.id").when_not_matched_insert(insert).execute()
+    rows = table.scan().collect().sort("Id")
+    assert rows.drop("t").rows() == [(1, 0.5, 2, 10, None), (4, 0.5, 8, 11, None)]
+    assert (rows["t"] > START).all()
+    with pytest.raises(ConstraintViolationError, match="column k is generated always as identity"):
+        table.update({"k": "DEFAULT"})
+    table.update({"g": "DEFAULT"})
+    assert table.scan().collect().sort("Id")["g"].to_list() == [2, 8]
+
+
+def test_a_column_called_default_is_that_column(history: DeltaHistory) -> None:
+    table = make_table(history, ID, field("Default", "long"))
+    table.append(pl.DataFrame({"Id": [1], "Default": [5]}))
+    table.update({"id": "DEFAULT"})
+    assert table.scan().collect().rows() == [(5, 5)]

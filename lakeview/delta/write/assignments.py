@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeview.delta.write.identity import check_identities
+from lakeview.delta.write.row_rules import default_of
 from lakeview.delta.write.schema_changes import Path, column_path
 from lakeview.delta.write.stored_columns import holds_variants
 from lakeview.model.arguments import mapping_of
@@ -19,9 +20,12 @@ from lakeview.model.printable import choices
 from lakeview.model.schema import Schema, find_field, polars_type
 from lakeview.predicates.row_wise import row_wise
 
+_GENERATED = "delta.generationExpression"
+
 Assignments: TypeAlias = Mapping[str, str | pl.Expr]
-"""Column, or field of a struct as `a.b` -> what it is set to: an expression in SQL over the columns of the row, or one
-of polars. A column whose own name has a dot goes before a field; back-quotes around each name (`a`.`b`) say which."""
+"""Column, or field of a struct as `a.b` -> what it is set to: an expression in SQL over the columns of the row, the
+word DEFAULT, or one of polars. A column whose own name has a dot goes before a field; back-quotes around each name
+(`a`.`b`) say which."""
 
 
 class Assignment(NamedTuple):
@@ -60,13 +64,24 @@ def check_assignments(
                     place="assignments",
                     kind="twice-assigned",
                 )
-        assigned = row_wise(value, columns, "assignments")
+        if not _asks_for_default(value, columns):
+            assigned = row_wise(value, columns, "assignments")
+        elif is_new or _GENERATED in field.metadata:  # what is not assigned has its default, or is computed
+            continue
+        else:
+            assigned = default_of(field)
         if isinstance(value, str):
             assigned = _constant(assigned, field)
         by_path[path] = Assignment(assigned, holds_variants(field))
     if not is_new:
         check_identities({path[0] for path in by_path}, table)
     return by_path
+
+
+def _asks_for_default(value: str | pl.Expr, columns: Schema) -> bool:
+    """Whether a value is the keyword DEFAULT, and no column of that name (delta protocol, Default Columns)."""
+    is_keyword = isinstance(value, str) and value.strip().upper() == "DEFAULT"
+    return is_keyword and find_field(columns.fields, "DEFAULT") is None
 
 
 def _constant(value: pl.Expr, field: Field) -> pl.Expr:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakeview.delta.data.column_rules import Rule, recorded_rules
 from lakeview.delta.write.identity import Allocate, Identity, identities
 from lakeview.delta.write.stored_columns import readable_rows, with_variant_binaries
-from lakeview.model.clock import Clock
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import example_text, shorten
@@ -150,11 +150,7 @@ class RowRules:
         return self._cast_values(rule, _values(frame, self._expressions[rule.text], rule))
 
     def _default(self, rule: Expression, count: int, clock: Clock) -> pl.Series:
-        word = rule.text.strip().lower().removesuffix("()")
-        if word in _MOMENTS:
-            values = pl.Series(rule.name, [clock()], dtype=pl.Datetime("us", "UTC"))
-        else:
-            values = _values(pl.DataFrame({"": [0]}), _parse(rule, Schema()), rule)
+        values = _values(pl.DataFrame({"": [0]}), _default(rule, clock), rule)
         return self._cast_values(rule, values).new_from_index(0, count)
 
     def _cast_values(self, rule: Expression, values: pl.Series) -> pl.Series:
@@ -238,6 +234,20 @@ def _of(every: Sequence[Rule], kind: str) -> Iterator[Expression]:
 def _name(column: str) -> str:
     """A column of the table by its own name, which RULES back-quotes where it holds a dot."""
     return column[1:-1].replace("``", "`") if column.startswith("`") and column.endswith("`") else column
+
+
+def default_of(field: Field, clock: Clock = system_clock) -> pl.Expr:
+    """What DEFAULT stands for in an assignment to a field: the default that it has, else null.
+
+    UnsupportedTableError for one that cannot be evaluated here.
+    """
+    return _default(Expression(field.name, str(field.metadata.get("CURRENT_DEFAULT", "NULL"))), clock)
+
+
+def _default(rule: Expression, clock: Clock) -> pl.Expr:
+    if rule.text.strip().lower().removesuffix("()") in _MOMENTS:
+        return pl.lit(clock(), pl.Datetime("us", "UTC"))
+    return _parse(rule, Schema())
 
 
 def _parse(rule: Expression, schema: Schema) -> pl.Expr:
