@@ -9,7 +9,7 @@ import msgspec
 
 from lakeview.delta.data.type_widening import widens_unasked
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.context import WriteContext, write_context
+from lakeview.delta.write.context import MATERIALIZE_PARTITIONS, WriteContext, write_context
 from lakeview.delta.write.create import check_creatable
 from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.rules import property_features
@@ -36,8 +36,8 @@ def context_of_new(options: WriteOptions, rows_schema: Schema) -> WriteContext:
     check_creatable(rows_schema, partition_by, options.properties, options.path)
     root = open_storage(options.path, options=options.access.options, decode=True).root
     context = write_context(root, rows_schema, partition_by, options.properties)
-    features = set(property_features(options.properties))
-    return replace(context, materialize_partitions="materializePartitionColumns" in features)
+    by_feature = MATERIALIZE_PARTITIONS in property_features(options.properties)
+    return replace(context, materialize_partitions=context.materialize_partitions or by_feature)
 
 
 def _partition_columns(options: WriteOptions, rows_schema: Schema) -> list[str]:

@@ -11,11 +11,13 @@ import pytest
 
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.schema import Schema
 from lakeview.spark import table
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.sinks import check_options
 from lakeview.spark.stream_options import StreamOptions
+from lakeview.spark.write_contexts import context_of_new
 from lakeview.storage.access import StoreAccess
 
 
@@ -98,6 +100,23 @@ def test_properties_get_their_case_back() -> None:
     }  # fmt: skip
     options_given = {"path": "t", **{name.lower(): text for name, text in properties.items()}}
     assert WriteOptions.parse(options_given, overwrite=False).properties == properties
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "holds"),
+    [
+        ("delta.writePartitionColumnsToParquet", "true", True),
+        ("delta.writePartitionColumnsToParquet", "false", False),
+        ("delta.enableMaterializePartitionColumnsFeature", "true", True),
+        ("delta.appendOnly", "true", False),
+    ],
+)
+def test_files_of_a_new_table_hold_its_partition_columns_where_it_asks_for_them(
+    tmp_path: Path, name: str, text: str, holds: bool
+) -> None:
+    options = WriteOptions.parse({"path": str(tmp_path / "t"), "partitionBy": "p", name: text}, overwrite=False)
+    schema = Schema.from_arrow(pa.schema([("id", pa.int64()), ("p", pa.string())]))
+    assert context_of_new(options, schema).materialize_partitions is holds
 
 
 def test_overwrite_says_what_it_replaces() -> None:

@@ -19,6 +19,10 @@ from lakeview.rows.open_files import ROWS_PER_FILE
 _INDEXED_COLUMNS = 32
 
 
+MATERIALIZE_PARTITIONS = "materializePartitionColumns"
+"""The feature under which data files hold the partition columns; a property asks for the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class WriteContext:
     """What writing files of a table takes, as a value that can travel to another process.
@@ -84,6 +88,7 @@ def write_context(
         target_bytes=value(properties, "delta.targetFileSize"),
         random_prefix=min(length, 12) if mapped or value(properties, "delta.randomizeFilePrefixes") else 0,
         rules=row_rules(schema, properties, partition_columns),
+        materialize_partitions=value(properties, "delta.writePartitionColumnsToParquet") is True,
     )
 
 

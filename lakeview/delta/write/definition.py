@@ -17,7 +17,6 @@ from lakeview.delta.features import check_writable, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import in_commit_start
-from lakeview.delta.properties import value
 from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
 from lakeview.delta.write.rules import (
@@ -105,12 +104,6 @@ class Definition:
     def enables(self, feature: str, name: str) -> bool:
         """Whether a feature is supported and the property that turns it on is true."""
         return self.supports(feature) and self.properties.get(name, "").lower() == "true"
-
-    @property
-    def materializes_partitions(self) -> bool:
-        """Whether new data files hold the partition columns, by the feature or else by the property."""
-        by_property = value(self.properties, "delta.writePartitionColumnsToParquet") is True
-        return by_property or self.supports("materializePartitionColumns")
 
     @property
     def widens_types(self) -> bool:

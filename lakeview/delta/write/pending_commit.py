@@ -20,7 +20,7 @@ from lakeview.delta.properties import value
 from lakeview.delta.write.change_data import record_whole_files
 from lakeview.delta.write.commit_loop import CommitLoop
 from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
-from lakeview.delta.write.context import WriteContext, write_context
+from lakeview.delta.write.context import MATERIALIZE_PARTITIONS, WriteContext, write_context
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.entry import Entry, next_in_commit_time
@@ -129,7 +129,7 @@ class PendingCommit:
         return replace(
             context,
             tracked=tracked_fields(self.schema, self.definition.properties) if self._keeps_row_ids else (),
-            materialize_partitions=self.definition.materializes_partitions,
+            materialize_partitions=context.materialize_partitions or self.definition.supports(MATERIALIZE_PARTITIONS),
         )
 
     def row_changes(self) -> RowChanges:
