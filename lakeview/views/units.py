@@ -77,7 +77,8 @@ def byte_unit(value: float) -> tuple[str, int]:
 
 
 def format_percent(share: float | None) -> str:
-    """A share of one as `2.4 %`; what is not quite none or not quite all as `percent_figure` has it: `0.02 %`."""
+    """A share of one as `2.4 %`; none is `0 %` and all `100 %`; what is not quite these as `percent_figure` has it:
+    `0.02 %`."""
     if share is None:
         return UNKNOWN
     figure = percent_figure(share)
@@ -85,6 +86,8 @@ def format_percent(share: float | None) -> str:
         return "<0.0001 %"
     if 99.9999 < figure < 100:
         return ">99.9999 %"
+    if figure in (0, 100):
+        return f"{figure:.0f} %"
     text = f"{abs(figure):.1f}" if figure == round(figure, 1) else f"{abs(figure):.5f}".rstrip("0")
     return _with_sign(figure, f"{text} %")
 

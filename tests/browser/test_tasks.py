@@ -119,7 +119,8 @@ def test_4_and_14_why_it_is_slow_and_the_rows_of_an_added_file(hand: Hand, table
     small = live.filter(pl.col("size") < SMALL)
     most, files = live["partition"].value_counts(sort=True).row(0)
     hand.go("Files")
-    hand.reads(f"files under 1 MiB: {small.height / live.height:.1%}".replace("%", " % of the count"))
+    share = small.height / live.height
+    hand.reads(f"files under 1 MiB: {share:.{0 if share == 1 else 1}%}".replace("%", " % of the count"))
     hand.reads(f"now {live.height}")
     if table.name == "flights":
         hand.reads(

@@ -36,10 +36,10 @@ def run(*words: str) -> Result:
 
 def test_quality_shows_anomalies_and_then_each_column(address: str) -> None:
     text = run("quality", address).stdout
-    assert text.startswith("attention  v10: price is null in 100.0 % of 50 rows, expected 0.0 %\n")
+    assert text.startswith("attention  v10: price is null in 100 % of 50 rows, expected 0 %\n")
     *_, head, _, price, note = text.splitlines()
     assert head.split("  ")[0] == "column"
-    assert price.split() == ["price", "11.1", "%", "100.0", "%", "0.0", "%", "1.5", "1.5", "1"]
+    assert price.split() == ["price", "11.1", "%", "100", "%", "0", "%", "1.5", "1.5", "1"]
     assert note.split()[:3] == ["note", "88.9", "%"]
 
 

@@ -64,7 +64,7 @@ def test_the_start_page_shows_the_demo() -> None:
     rows = app.dataframe[0].value
     assert set(rows["table"]) == {f"demo / {table}" for table in (*TABLES, "long_delays")}
     assert (rows["state"][0], rows["table"][0]) == ("▲", "demo / flights")  # the worst first
-    assert "v75: visibility is null in 100.0 % of 776 rows" in text(app)
+    assert "v75: visibility is null in 100 % of 776 rows" in text(app)
 
 
 def test_the_overview_says_how_late_the_data_is_and_counts_the_findings_it_does_not_show(demo: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_pipelines_page_shows_the_runs_of_the_demo() -> None:
 @pytest.mark.parametrize(
     ("page", "troubles"),
     [
-        ("overview", ["v75: visibility is null in 100.0 % of 776 rows, expected 0.0 %"]),
+        ("overview", ["v75: visibility is null in 100 % of 776 rows, expected 0 %"]),
         ("health", ["History has a hole: v4 cannot be read"]),
         ("files", ["are smaller than 1 MiB", "have no statistics"]),
         ("partitions", ["days late"]),
@@ -96,7 +96,7 @@ def test_the_pipelines_page_shows_the_runs_of_the_demo() -> None:
             "quality",
             [
                 "v4: dep_delay reaches 57,600",
-                "dest is null in 9.7 % of 30,741 rows, expected 0.0 %; repaired by v5",
+                "dest is null in 9.7 % of 30,741 rows, expected 0 %; repaired by v5",
                 "v29: arr_time is null in 14.5 %",
                 "period=5 arrived 81 days late",
             ],

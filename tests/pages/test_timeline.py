@@ -121,7 +121,7 @@ def test_filters_leave_the_panels_and_their_time_as_they_are(good: Path) -> None
 def test_the_drawer_leads_with_the_reason_then_what_changed_then_metadata(spoilt: Path) -> None:
     app = open_page("timeline", spoilt, commit="10")
     page_text = text(app)
-    reason = "Bad load: delay is null in 100.0 % of 20 rows, expected 20.0 %; repaired by v11, li, 1 day later"
+    reason = "Bad load: delay is null in 100 % of 20 rows, expected 20.0 %; repaired by v11, li, 1 day later"
     assert reason in page_text
     parts = ("v10 · WRITE", reason, ":green[**+**] 1 file, ", "Table after it", "night-feed")
     tables = "".join(str(table.value) for table in app.table)

@@ -75,13 +75,13 @@ def test_bytes_are_binary_and_named(value: int | None, text: str) -> None:
     ("share", "text"),
     [
         pytest.param(None, "unknown", id="unknown"),
-        pytest.param(0.0, "0.0 %", id="none"),
+        pytest.param(0.0, "0 %", id="none"),
         pytest.param(0.0002, "0.02 %", id="not quite none"),
         pytest.param(1e-9, "<0.0001 %", id="nearly none"),
         pytest.param(0.024, "2.4 %", id="one decimal"),
         pytest.param(0.9998, "99.98 %", id="not quite all"),
         pytest.param(1 - 1e-9, ">99.9999 %", id="nearly all"),
-        pytest.param(1.0, "100.0 %", id="all"),
+        pytest.param(1.0, "100 %", id="all"),
     ],
 )
 def test_percent_does_not_round_to_none_or_all(share: float | None, text: str) -> None:
