@@ -268,7 +268,7 @@ def files(address: str, options: dict[str, Any], machine: bool, version: str | N
     if not machine and now.num_files:
         echo_sentence(_sizes(now))
     if not machine and width() is not None:
-        short = views.files.sizes.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
+        short = views.files.names.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
         partitions = views.partitions.keys.short_names(short["partition_text"], keys)
         paths = views.files.names.short_names(short["file"]).alias("path")
         frame = frame.with_columns(paths, *([partitions.alias("partition")] if keys else ()))

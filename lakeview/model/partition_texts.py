@@ -4,6 +4,8 @@ Folders of Hive escape a slash likewise. `%` itself stays as it is, but in front
 null; a text of these four letters stands in quotes, `month="null"`, wherever it is shown.
 """
 
+import re
+
 import polars as pl
 
 SLASH, PERCENT = "%2F", "%25(2F|25)"
@@ -26,3 +28,8 @@ def escape(values: pl.Expr) -> pl.Expr:
 def unescape(texts: pl.Expr) -> pl.Expr:
     """The values that `escape` made these of; NULL stays, and so do the quotes of texts like it."""
     return texts.str.replace_all(SLASH, "/", literal=True).str.replace_all(PERCENT, "%$1")
+
+
+def unescape_text(text: str) -> str:
+    """A partition's text with its values as `unescape` gives them."""
+    return re.sub(PERCENT, r"%\1", text.replace(SLASH, "/"))

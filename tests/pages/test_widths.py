@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from lakeview.app import columns, widths
+from lakeview.model.partition_texts import unescape_text
 from lakeview.views.partitions.keys import short_name
 
 
@@ -52,6 +53,7 @@ def test_a_partition_value_that_looks_like_a_key_is_whole() -> None:
     assert columns.partition(["path", "key"]).cells(texts)[0].to_list() == ["a/key=1/b", "a%2F/c"]
     assert columns.partition(["path"]).cells(pl.Series(["path=a%2Fb"]))[0].to_list() == ["path=a/b"]
     assert short_name(texts[0], ["path", "key"]) == "a/key=1/b"
+    assert [unescape_text(name) for name in texts] == ["path=a/key=1/key=b", "path=a%2F/key=c"]
     alike = pl.Series(["path=a%2F1/key=b", "path=a/key=1%2Fb"])
     assert columns.partition(["path", "key"]).cells(alike)[0].to_list() == ["a%2F1/b", "a/1%2Fb"]
     assert short_name("path.to/a=1/day=b", ["to/a"]) == "path.to/a=1/day=b"

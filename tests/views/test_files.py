@@ -145,7 +145,23 @@ def test_a_listing_leaves_out_the_folder_of_a_partition_null_too() -> None:
     paths = ["day=1/region=__HIVE_DEFAULT_PARTITION__/f", "region=north/g", "region=south/h", "k"]
     partitions = ["day=1/region=null", "region=north", "region=null", None]
     page = pl.DataFrame({"path": paths, "partition_text": partitions}, schema_overrides={"partition_text": pl.String})
-    assert views.files.sizes.with_short_paths(page, "")["file"].to_list() == ["f", "g", "region=south/h", "k"]
+    assert views.files.names.with_short_paths(page, "")["file"].to_list() == ["f", "g", "region=south/h", "k"]
+
+
+@pytest.mark.parametrize(
+    ("path", "partition"),
+    [
+        pytest.param("hub/zone=a%20b%2Fc/f", "hub/zone=a b%2Fc", id="escaped, with a slash in name and value"),
+        pytest.param("read+at=1/site=x+y%252/f", "read at=1/site=x y%2", id="a space as plus"),
+        pytest.param("zone=a+b/f", "zone=a+b", id="a plus as such"),
+        pytest.param("zone=a%252Fb/f", "zone=a%252Fb", id="an escape as value"),
+        pytest.param("zone=null/f", 'zone="null"', id="the text null"),
+        pytest.param("zone=null/f", "zone=null", id="null"),
+    ],
+)
+def test_a_listing_leaves_out_folders_of_escaped_values(path: str, partition: str) -> None:
+    page = pl.DataFrame({"path": [f"s3://lake/{path}"], "partition_text": [partition]})
+    assert views.files.names.with_short_paths(page, "s3://lake/")["file"].to_list() == ["f"]
 
 
 def test_a_million_files_fit() -> None:

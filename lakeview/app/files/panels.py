@@ -15,6 +15,7 @@ from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice, link_widget, page_number
 from lakeview.model.findings import Finding
+from lakeview.model.partition_texts import unescape_text
 from lakeview.model.schema import leaf_name
 
 PAGE = 100
@@ -90,7 +91,9 @@ def filters(now: OpenTable, layout: views.files.sizes.FileLayout) -> Filters:
     partition, partitions = ALL_PARTITIONS, _partitions(now, layout)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="file-filters"):
         if partitions:
-            partition = choice("Partition", [ALL_PARTITIONS, *partitions], "partition", width=190)
+            partition = choice(
+                "Partition", [ALL_PARTITIONS, *partitions], "partition", width=190, format_func=unescape_text
+            )
         path = st.text_input(
             "Path contains",
             key=link_widget("path"),
@@ -223,7 +226,7 @@ def _table(
     if layout.facts.files_with_deletes == 0:
         hidden.append("deleted")
     frame(
-        views.files.sizes.with_short_paths(rows, layout.folder),
+        views.files.names.with_short_paths(rows, layout.folder),
         {name: kind for name, kind in table_columns.items() if name not in hidden},
         key="files",
         height=460,

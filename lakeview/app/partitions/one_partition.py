@@ -10,6 +10,7 @@ from lakeview.app.components import MAX_ROWS, dark, frame, link, nothing, stack,
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
 from lakeview.inspection.row_bounds import with_partition_bounds
+from lakeview.model.partition_texts import unescape_text
 from lakeview.model.printable import visible
 from lakeview.views.partitions.keys import NO_PARTITION
 
@@ -64,7 +65,7 @@ def _picker(sizes: pl.DataFrame, partition: str) -> None:
         st.selectbox(
             "Partition",
             options,
-            format_func=visible,
+            format_func=lambda name: visible(unescape_text(name)),
             key="pick_partition",
             on_change=lambda: choose(st.session_state["pick_partition"]),
             label_visibility="collapsed",

@@ -45,7 +45,6 @@ FILE_PAGE = pl.Schema(
 """One row a file. `added`: the version that added it, null unknown; the last three of one chosen column, null without
 statistics."""
 
-_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _LOWEST_BIN = 16  # 64 KiB
 _HIGHEST_BIN = 33  # 8 GiB and more
 _TARGET_BIN = 27  # the bin that ends at TARGET_HIGH
@@ -211,14 +210,6 @@ def common_folder(paths: pl.Series) -> str:
     pairs = zip(first.split("/")[:-1], last.split("/")[:-1], strict=False)
     folder = "".join(f"{name}/" for name, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return "" if folder.endswith("//") else folder  # of a scheme alone
-
-
-def with_short_paths(page: pl.DataFrame, folder: str) -> pl.DataFrame:
-    """FILE_PAGE with `file` (String): the path below the folder that all begin with, and below its partition's."""
-    path, partition = pl.col("path").str.strip_prefix(folder), pl.col("partition_text")
-    of_null = partition.str.replace_all("=null(/|$)", f"={_NULL_FOLDER}$1")  # as Hive calls it
-    lengths = [pl.when(path.str.starts_with(f + "/")).then(f.str.len_chars() + 1) for f in (partition, of_null)]
-    return page.with_columns(file=path.str.slice(pl.coalesce(*lengths, 0)))
 
 
 def _with_range(page: pl.DataFrame, statistics: pl.DataFrame | None, column: str | None) -> pl.DataFrame:
