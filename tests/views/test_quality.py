@@ -43,7 +43,7 @@ def history_of(loads: Sequence[dict[str, Any]]) -> tuple[pl.DataFrame, pl.DataFr
         )  # fmt: skip
         if target is not None:  # which files it removes and adds again matters not
             continue
-        x = {"min": 0, "max": load.get("max", 100), "null_count": load.get("nulls", 10), "exact": True}
+        x = {"min": load.get("min", 0), "max": load.get("max", 100), "null_count": load.get("nulls", 10), "exact": True}
         lives.append(
             {
                 "path": f"f{version}", "added": version, "removed": repair, "size": 10, "records": rows,
@@ -376,12 +376,23 @@ def test_a_load_that_adds_a_column_is_one_of_the_loads() -> None:
 def test_trends_mark_only_what_falls_out() -> None:
     lifetimes, timeline = history_of([*USUAL, {"nulls": 900, "max": 6000, "rows": 1000}])
     changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
-    for trend in (views.quality.trends.null_trend(changes, "x"), views.quality.trends.max_trend(changes, "x")):
+    trends = views.quality.trends
+    for trend in (trends.null_trend(changes, "x"), trends.range_trend(changes, "x", "high")):
         assert trend.schema == views.quality.trends.LOAD_TREND
         assert trend.filter("outside")["version"].to_list() == [12]
     assert views.quality.trends.rows_trend(timeline)["outside"].sum() == 0
     assert views.quality.trends.gap_trend(timeline)["outside"].sum() == 0
     assert views.quality.trends.event_column(changes) is None
+
+
+def test_a_value_far_below_is_in_the_trend_of_the_min_alone() -> None:
+    lifetimes, timeline = history_of([*USUAL, {"min": -6000}])
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    assert views.quality.trends.range_trend(changes, "x", "low").filter("outside")["version"].to_list() == [12]
+    assert views.quality.trends.range_trend(changes, "x", "high")["outside"].sum() == 0
+    assert list(views.quality.trends.range_trends(changes, "x")) == ["minimum"]
+    calm = changes.filter(pl.col("version") < 12)
+    assert list(views.quality.trends.range_trends(calm, "x")) == ["maximum"]
 
 
 DAY = timedelta(days=1)

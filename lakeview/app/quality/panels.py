@@ -73,19 +73,19 @@ def _partial(now: OpenTable) -> str:
 
 
 def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
-    """Four panels: nulls, rows, the maximum, and the delay of the events (or the time between loads)."""
+    """Panels: nulls, rows, the ends of the range, and the delay of the events (or the time between loads)."""
     timeline = now.look.timeline()
     grid = st.grid("auto", min_column_width=400)
     with grid, card(stretch=True):
         _panel(views.quality.trends.null_trend(loads, column), f"{column}, null share, %", "share", "nulls")
     with grid, card(stretch=True):
         _panel(views.quality.trends.rows_trend(timeline), "Rows per append", "count", "rows")
-    with grid, card(stretch=True):
-        ranged = views.quality.trends.max_trend(loads, column)
-        if ranged.is_empty():
-            nothing(f"{column} has no range to compare.", "It is not numeric, or no load has it in its statistics.")
-        else:
-            _panel(ranged, f"{column}, maximum", "number", "most")
+    for word, ranged in views.quality.trends.range_trends(loads, column).items():
+        with grid, card(stretch=True):
+            if ranged.is_empty():
+                nothing(f"{column} has no range to compare.", "It is not numeric, or no load has it in its statistics.")
+            else:
+                _panel(ranged, f"{column}, {word}", "number", word)
     with grid, card(stretch=True):
         event = views.quality.trends.event_column(loads)
         if event is None:

@@ -1,5 +1,7 @@
 """Loads to trends: one value a load, the expected range, and the loads outside it."""
 
+from typing import Literal
+
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
@@ -46,15 +48,24 @@ def null_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
     return _finish(trend.with_columns(pl.col("band_high").clip(None, 1.0)), "sudden")
 
 
-def max_trend(changes: pl.DataFrame, column: str) -> pl.DataFrame:
-    """LOAD_TREND of the max of a column of numbers; empty for other columns."""
+def range_trend(changes: pl.DataFrame, column: str, end: Literal["low", "high"]) -> pl.DataFrame:
+    """LOAD_TREND of the min or the max of a column of numbers; empty for other columns."""
     rows = changes.filter(pl.col("column") == column)
-    if rows["high"].null_count() == rows.height:
+    if rows[end].null_count() == rows.height:
         return pl.DataFrame(schema=LOAD_TREND)
-    mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
-    rows = rows.with_columns(mark=mark, value="high", stays=pl.col("taken_back_by").is_null())
-    is_above = pl.col("high") > pl.col("usual_high")
-    return _finish(_add_band(rows).with_columns(sudden_range=pl.col("sudden_range") & is_above), "sudden_range")
+    bound, is_beyond = {
+        "low": ("\N{GREATER-THAN OR EQUAL TO}", pl.col("low") < pl.col("usual_low")),
+        "high": ("\N{LESS-THAN OR EQUAL TO}", pl.col("high") > pl.col("usual_high")),
+    }[end]
+    mark = pl.when("range_exact").then(pl.lit("")).otherwise(pl.lit(bound))
+    rows = rows.with_columns(mark=mark, value=end, stays=pl.col("taken_back_by").is_null())
+    return _finish(_add_band(rows).with_columns(sudden_range=pl.col("sudden_range") & is_beyond), "sudden_range")
+
+
+def range_trends(changes: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
+    """LOAD_TREND of the `minimum` and of the `maximum` where it has an anomaly; without any, that of the maximum."""
+    trends = {"minimum": range_trend(changes, column, "low"), "maximum": range_trend(changes, column, "high")}
+    return {word: trend for word, trend in trends.items() if trend["outside"].any()} or {"maximum": trends["maximum"]}
 
 
 def state_trend(states: pl.DataFrame, column: str, measure: str) -> pl.DataFrame:
