@@ -34,17 +34,17 @@ with errors.messages(here="quality"):
                 panels.load_trends(now, loads, column)
                 with card("Null share by column and load", panels.HEATMAP_NOTE):
                     panels.heatmap(now, loads, column)
-                with card(f"Loads of {column}", "newest first; the same data as a table"):
+                with card(f"Loads of {panels.heading_name(column)}", "newest first; the same data as a table"):
                     panels.load_table(loads, column)
         if table.open:
             with table:
                 states = now.look.column_states()
                 downloads.offer("every version by column", states)
                 panels.state_panels(column, states)
-                with card(f"{column} at every version", panels.STATES_NOTE):
+                with card(f"{panels.heading_name(column)} at every version", panels.STATES_NOTE):
                     panels.state_table(states, column)
         if partitions.open:
-            with partitions, card(f"{column} by partition", panels.PARTITIONS_NOTE):
+            with partitions, card(f"{panels.heading_name(column)} by partition", panels.PARTITIONS_NOTE):
                 parts = panels.by_partition(now, column)
                 downloads.offer("partitions", parts)
                 if parts.is_empty():

@@ -395,6 +395,14 @@ def test_a_value_far_below_is_in_the_trend_of_the_min_alone() -> None:
     assert list(views.quality.trends.range_trends(calm, "x")) == ["maximum"]
 
 
+def test_a_very_long_name_does_not_fill_the_claim() -> None:
+    lifetimes, timeline = history_of([*USUAL, {"nulls": 900, "min": -6000}])
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    long = changes.with_columns(column=pl.lit("x" * 10_000))
+    (reasons,) = views.quality.anomalies.anomalies(timeline, long)["reasons"]
+    assert [len(reason) < 120 for reason in reasons] == [True, True]
+
+
 DAY = timedelta(days=1)
 NEWS, HISTORY = [0.2, 0.3, 0.2, 3.7], [4708.2, 4708.3, 4708.2, 4711.7]
 

@@ -29,6 +29,7 @@ from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice
 from lakeview.inspection.absent_columns import complete_statistics, first_versions
 from lakeview.model.findings import Finding, severity_counts
+from lakeview.model.printable import shorten
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
 LOAD = "load"
@@ -36,6 +37,7 @@ LOAD = "load"
 MOST_CELLS, MOST_COLUMNS, MOST_LOADS = 4_800, 40, 240
 """Of the heatmap of null shares: the cells of more loads are narrower than the gaps between them."""
 ALERTS_SHOWN = 7
+_LONGEST_NAME = 40
 
 TRENDS_NOTE = (
     "one point a load, from statistics alone · band: expected range, median ± 3 MAD of 20 loads · "
@@ -63,8 +65,13 @@ def picked_column(now: OpenTable, loads: pl.DataFrame, findings: list[Finding], 
         st.markdown(f"**Trends for the whole history** &ensp; :small[:gray[{note}{_partial(now)}]]", width="stretch")
         first = next((f.column for f in findings if f.column in names), names[0])
         column: str = choice("Column", names, "column", first, width=190)
-    unknown_name("column", names, "column whose loads are compared", f"{column} is shown")
+    unknown_name("column", names, "column whose loads are compared", f"{heading_name(column)} is shown")
     return column
+
+
+def heading_name(column: str) -> str:
+    """A column's name in a heading, which has one line."""
+    return shorten(column, _LONGEST_NAME)
 
 
 def _partial(now: OpenTable) -> str:
@@ -74,18 +81,21 @@ def _partial(now: OpenTable) -> str:
 
 def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
     """Panels: nulls, rows, the ends of the range, and the delay of the events (or the time between loads)."""
-    timeline = now.look.timeline()
+    timeline, name = now.look.timeline(), heading_name(column)
     grid = st.grid("auto", min_column_width=400)
     with grid, card(stretch=True):
-        _panel(views.quality.trends.null_trend(loads, column), f"{column}, null share, %", "share", "nulls")
+        _panel(views.quality.trends.null_trend(loads, column), f"{name}, null share, %", "share", "nulls")
     with grid, card(stretch=True):
         _panel(views.quality.trends.rows_trend(timeline), "Rows per append", "count", "rows")
     for word, ranged in views.quality.trends.range_trends(loads, column).items():
         with grid, card(stretch=True):
             if ranged.is_empty():
-                nothing(f"{column} has no range to compare.", "It is not numeric, or no load has it in its statistics.")
+                nothing(
+                    f"{name} has no range to compare.",
+                    "It is not numeric, or no load has it in its statistics.",
+                )
             else:
-                _panel(ranged, f"{column}, {word}", "number", word)
+                _panel(ranged, f"{name}, {word}", "number", word)
     with grid, card(stretch=True):
         event = views.quality.trends.event_column(loads)
         if event is None:
@@ -97,13 +107,13 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
 
 
 def _lag_panel(lags: pl.DataFrame, event: str, lateness: str) -> None:
-    baseline, title = views.quality.trends.usual_of_history(lags), f"From newest {event} to commit"
+    baseline, title = views.quality.trends.usual_of_history(lags), f"From newest {heading_name(event)} to commit"
     if baseline is None:
         _panel(lags, f"{title} (now: {lateness})" if lateness else title, "days", "lag")
     else:
         _panel(
             views.quality.trends.beyond(lags, baseline),
-            f"Beyond the baseline of {baseline:,.0f} days from newest {event} to commit",
+            f"Beyond the baseline of {baseline:,.0f} days from newest {heading_name(event)} to commit",
             "days",
             "lag",
         )
@@ -163,7 +173,7 @@ def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
         row = cell.row(0, named=True)
         share, usual = (views.units.format_percent(row[name]) for name in ("null_share", "usual"))
         mark = row["mark"] or ""
-        of = f"**{escape(column)}** in {views.units.format_version(row['version'])}"
+        of = f"**{escape(heading_name(column))}** in {views.units.format_version(row['version'])}"
         st.markdown(f"{of} &ensp; null {f'{mark} {share}'.strip()}, expected {usual}", width="content")
         link("timeline", "Its commit", selection.link(commit=load))
         link("data", "Its rows", selection.link(version=row["version"], base=None, tab="Changes"))
@@ -208,11 +218,11 @@ def load_table(loads: pl.DataFrame, column: str) -> None:
 
 def state_panels(column: str, every: pl.DataFrame) -> None:
     """A column of the whole table at every version: null share, min and max."""
-    grid = st.grid("auto", min_column_width=400)
+    grid, name = st.grid("auto", min_column_width=400), heading_name(column)
     with grid, card(stretch=True):
         _panel(
             views.quality.trends.state_trend(every, column, "null_share"),
-            f"{column}, null share, %",
+            f"{name}, null share, %",
             "share",
             "state-nulls",
         )
@@ -220,7 +230,7 @@ def state_panels(column: str, every: pl.DataFrame) -> None:
         trend = views.quality.trends.state_trend(every, column, measure)
         if trend["value"].null_count() < trend.height:
             with grid, card(stretch=True):
-                _panel(trend, f"{column}, {word}", "number", f"state-{measure}")
+                _panel(trend, f"{name}, {word}", "number", f"state-{measure}")
 
 
 def state_table(states: pl.DataFrame, column: str) -> None:

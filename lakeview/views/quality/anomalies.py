@@ -8,7 +8,7 @@ import polars as pl
 
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.model.printable import first_few
+from lakeview.model.printable import first_few, shorten
 from lakeview.views.health.kinds import finding
 from lakeview.views.quality.loads import repeated_loads, row_losses
 from lakeview.views.quality.sudden_changes import SUDDEN
@@ -28,6 +28,8 @@ from lakeview.views.units import (
 )
 
 NO_CHANGES = pl.DataFrame(schema=SUDDEN)
+_LONGEST_NAME = 60
+"""Characters of a column's name in a sentence."""
 _OF_DATA = frozenset(
     (
         "constraint-violated",
@@ -193,10 +195,10 @@ def _nulls(rows: pl.DataFrame) -> _Reason:
     first = rows.row(0, named=True)
     of = "" if first["records"] is None else f" of {count_text(first['records'], 'row')}"
     text = (
-        f"{first['column']} is null in {format_percent(first['null_share'])}{of}, "
+        f"{_short(first['column'])} is null in {format_percent(first['null_share'])}{of}, "
         f"expected {format_percent(first['usual'])}"
     )
-    others = rows["column"].to_list()[1:]
+    others = [_short(column) for column in rows["column"][1:]]
     return f"{text}; also {first_few(others)}" if others else text, str(first["column"])
 
 
@@ -207,8 +209,8 @@ def _ranges(rows: pl.DataFrame) -> _Reason:
     above = first["high"] - first["usual_high"] >= first["usual_low"] - first["low"]
     value, usual = (first["high"], first["usual_high"]) if above else (first["low"], first["usual_low"])
     words = ("reaches", "at most") if above else ("goes down to", "at least")
-    text = f"{first['column']} {words[0]} {format_figure(value)}, expected {words[1]} {format_figure(usual)}"
-    others = rows["column"].to_list()[1:]
+    text = f"{_short(first['column'])} {words[0]} {format_figure(value)}, expected {words[1]} {format_figure(usual)}"
+    others = [_short(column) for column in rows["column"][1:]]
     return f"{text}; also {first_few(others)}" if others else text, str(first["column"])
 
 
@@ -246,6 +248,11 @@ def _volumes(timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
     ]
 
 
+def _short(column: str) -> str:
+    """A column's name for a sentence."""
+    return shorten(column, _LONGEST_NAME)
+
+
 def _rows(number: float | None) -> str:
     return f"{format_count(number)} {'row' if number == 1 else 'rows'}"
 
@@ -261,13 +268,13 @@ def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Rea
     late = rows.filter("outside").join(explained, on="version", how="anti", maintain_order="left")
     late = late.with_columns(more=pl.col("value") - pl.col("band_high")).drop_nulls("more")
     lags: list[tuple[int, _Reason]] = [
-        (version, (f"{column} {_lag(value, more)}", column))
+        (version, (f"{_short(column)} {_lag(value, more)}", column))
         for version, value, more in late.select("version", "value", "more").iter_rows()
         if max(-value, more) >= 1
     ]
     back = far_back(changes, column).iter_rows()
     return lags + [
-        (load, (f"{column} goes back {count_text(round(days), 'day')} before the commit", column))
+        (load, (f"{_short(column)} goes back {count_text(round(days), 'day')} before the commit", column))
         for load, days in back
     ]
 
