@@ -35,7 +35,7 @@ def test_the_heatmap_of_many_loads_is_of_some_of_them_and_says_so(
     monkeypatch.setattr(panels, "MOST_LOADS", 3)
     app = open_page("quality", spoilt)
     loads = len(app.dataframe[0].value)
-    assert f"2 of {loads} loads, the newest anomalies among them" in text(app)
+    assert f"2 of {loads} loads, the newest anomalies among them; without partition columns: month" in text(app)
 
 
 def test_a_click_in_the_heatmap_is_one_step_of_history(monkeypatch: pytest.MonkeyPatch) -> None:

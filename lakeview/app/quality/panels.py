@@ -29,7 +29,7 @@ from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice
 from lakeview.inspection.absent_columns import complete_statistics, first_versions
 from lakeview.model.findings import Finding, severity_counts
-from lakeview.model.printable import shorten
+from lakeview.model.printable import first_few, shorten
 
 TABS = ("Each load", QUALITY_WHOLE_TABLE, "By partition")
 LOAD = "load"
@@ -155,6 +155,8 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
             else []
         )
         parts += [f"{count:,} of {total:,} loads, the newest anomalies among them"] if total > most else []
+        keys = [heading_name(name) for name in now.snapshot.partition_columns if name in now.snapshot.schema.names]
+        parts += [f"without partition columns: {escape(first_few(keys))}"] if keys else []
         if parts:
             st.markdown(f":small[:gray[{'; '.join(parts)}]]")
         load = _picked_load(shares, column)
