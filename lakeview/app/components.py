@@ -34,12 +34,13 @@ replaces the one and makes a link of the other where they are escaped, too."""
 
 _WORD_JOINER = "\N{WORD JOINER}"
 
-_SEVERITIES = {
+SEVERITY_ICONS = {
     Severity.BROKEN: ":red[:material/error:]",
     Severity.ATTENTION: ":orange[:material/warning:]",
     Severity.NOTE: ":gray[:material/info:]",
     Severity.PASS: ":gray[:material/check_circle:]",
 }
+"""The icon of a finding, in markdown."""
 
 
 def escape(text: str) -> str:
@@ -96,7 +97,7 @@ def finding_lines(
     """
     for finding in findings[:limit]:
         with st.container(horizontal=True, vertical_alignment="top", gap="small", wrap=False):
-            st.markdown(_SEVERITIES[finding.severity], width="content")
+            st.markdown(SEVERITY_ICONS[finding.severity], width="content")
             evidence = f" :gray[{escape(finding.evidence)}]" if finding.evidence else ""
             more = below(finding) if below is not None else ""
             st.markdown(

@@ -12,6 +12,7 @@ import lakeview as lv
 from lakeview import views
 from lakeview.model.column_values import format_expression
 from lakeview.model.data_types import Field, PrimitiveType
+from lakeview.model.findings import Severity
 from lakeview.model.frames import COMMITS, LIFETIMES, VERSIONS
 from lakeview.model.schema import Schema
 from lakeview.views.health.findings import Evidence
@@ -366,12 +367,12 @@ def test_the_reason_of_a_commit_names_the_repair_and_leaves_out_what_stands_besi
     gap = views.units.format_age(moments[2] - moments[1])
     reason = f"Bad load: delay reaches 9,000; dest is null in 9.7 %, expected 0.1 %; repaired by v2, desk, {gap} later"
     repair = "Repairs v1: delay reaches 9,000; dest is null in 9.7 %, expected 0.1 %"
-    assert sentences == [None, (reason, "orange"), (repair, "gray")]
+    assert sentences == [None, (reason, Severity.NOTE), (repair, Severity.NOTE)]
     still_open = bad.with_columns(pl.lit(None).alias(name) for name in ("repaired_by", "repaired_at", "repairer"))
     opened = views.timeline.events.reason(line, still_open.cast(views.quality.anomalies.ANOMALIES), 1)
-    assert opened == (reason.partition("; repaired")[0], "red")
+    assert opened == (reason.partition("; repaired")[0], Severity.ATTENTION)
     late = line.with_columns(note=pl.lit("month=5 arrived 3 days late"))
-    assert views.timeline.events.reason(late, bad.clear(), 0) == ("month=5 arrived 3 days late", "gray")
+    assert views.timeline.events.reason(late, bad.clear(), 0) == ("month=5 arrived 3 days late", Severity.NOTE)
 
 
 def test_a_file_with_another_deletion_vector_is_not_written_again(tmp_path: Path) -> None:

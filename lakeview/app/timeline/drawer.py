@@ -11,7 +11,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import answers, cache, commits, display_rows, errors
 from lakeview.app.cache import cache_values
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, facts, fold, link, nothing
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, SEVERITY_ICONS, escape, facts, fold, link, nothing
 from lakeview.app.query import budget
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.arrival import first_rows
@@ -23,7 +23,6 @@ from lakeview.model.printable import shorten
 _MAX_ACTIONS = 200
 _MAX_CHANGES = 5
 _LONGEST_OPERATION = 80
-_REASON_ICONS = {"red": ":material/error:", "orange": ":material/warning:", "gray": ":material/info:"}
 
 _LIMIT, _SECONDS = 50, 30.0
 
@@ -41,8 +40,8 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
         commits.picker(timeline, version)
     reason = views.timeline.events.reason(timeline, now.look.anomalies(), version)
     if reason is not None:
-        line, colour = reason
-        st.markdown(f":{colour}[{_REASON_ICONS[colour]}] {escape(line)}")
+        line, severity = reason
+        st.markdown(f"{SEVERITY_ICONS[severity]} {escape(line)}")
     _changes(now, timeline, version, commit, state)
     message = _actions(now.address, version).message
     if message is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from lakeview.model.findings import Severity
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import leaf_name
 from lakeview.views.schema.column_history import SchemaVersion
@@ -93,18 +94,18 @@ def _in_words(change: Change) -> str:
             return f"{name}: {change.kind}"
 
 
-def reason(timeline: pl.DataFrame, anomalies: pl.DataFrame, version: int) -> tuple[str, str] | None:
-    """The sentence, and the colour of its meaning: `Bad load: delay reaches 9,000, expected at most 900; repaired by
-    v5, data-desk, 5 days later`, or of the commit that repaired it: `Repairs v4: delay reaches 9,000, ...`. Red is
-    open, orange was repaired, gray explains; None for a commit like the others."""
+def reason(timeline: pl.DataFrame, anomalies: pl.DataFrame, version: int) -> tuple[str, Severity] | None:
+    """The sentence, and whether it needs attention: `Bad load: delay reaches 9,000, expected at most 900; repaired by
+    v5, data-desk, 5 days later`, or of the commit that repaired it: `Repairs v4: delay reaches 9,000, ...`; None for a
+    commit like the others."""
     for load in anomalies.filter(pl.col("version") == version).iter_rows(named=True):
         repair = repair_text(load)
         parts = [*load["reasons"], *([] if repair is None else [repair])]
-        return f"{BAD_LOAD.capitalize()}: {'; '.join(parts)}", "red" if repair is None else "orange"
+        return f"{BAD_LOAD.capitalize()}: {'; '.join(parts)}", Severity.ATTENTION if repair is None else Severity.NOTE
     for load in anomalies.filter(pl.col("repaired_by") == version).iter_rows(named=True):
-        return f"Repairs {format_version(load['version'])}: {'; '.join(load['reasons'])}", "gray"
+        return f"Repairs {format_version(load['version'])}: {'; '.join(load['reasons'])}", Severity.NOTE
     note = timeline.row(by_predicate=pl.col("version") == version, named=True)["note"]
-    return (note, "gray") if note else None
+    return (note, Severity.NOTE) if note else None
 
 
 def repair_text(load: Mapping[str, Any]) -> str | None:
