@@ -31,7 +31,9 @@ _KINDS = {"added": ("insert", "update_postimage"), "removed": ("delete", "update
 
 def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
     """One commit: why it stands out, what it changed, then who wrote it with what, its metrics and raw actions."""
-    commit = now.history.row(by_predicate=pl.col("version") == version, named=True)
+    commits_of_version = now.history.filter(pl.col("version") == version)
+    commit = commits_of_version.row(0, named=True)
+    engine = commits_of_version.select(views.timeline.writers.engine_name()).item(0, 0)
     state = timeline.row(by_predicate=pl.col("version") == version, named=True)
     with st.container(horizontal=True, vertical_alignment="center", key="drawer-title"):
         operation = escape(shorten(commit["operation"] or "no operation recorded", _LONGEST_OPERATION))
@@ -46,7 +48,7 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
     message = _actions(now.address, version).message
     if message is not None:
         st.markdown(f":gray[Message:] {escape(message)}")
-    facts(_commit_facts(commit, state))
+    facts(_commit_facts(commit, state, engine))
     with fold("Metrics from the writer", "metrics", icon=":material/monitoring:"):
         metrics = _json_pairs(commit["metrics"])
         if metrics:
@@ -77,13 +79,13 @@ def _changes(
         _draw_rows(now, version)
 
 
-def _commit_facts(commit: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, str | None]:
+def _commit_facts(commit: Mapping[str, Any], state: Mapping[str, Any], engine: str | None) -> dict[str, str | None]:
     version = commit["version"]
     return (
         ({} if views.units.format_version(version) == f"v{version}" else {"version": str(version)})
         | {
             "writer": state["writer"] or "not recorded",
-            "engine": " ".join(filter(None, (commit["engine"], commit["client_version"]))) or "not recorded",
+            "engine": engine or "not recorded",
             "committed": f"{views.units.format_moment(commit['timestamp'], seconds=True)} UTC",
         }
         | _json_pairs(commit["parameters"])
@@ -167,13 +169,26 @@ def _state(state: Mapping[str, Any]) -> str:
 
 
 def _json_pairs(text: str | None) -> dict[str, str | None]:
-    """The members of a JSON object as text; nested values stay JSON."""
+    """The members of a JSON object as text: lists of values with commas between; what is nested deeper stays JSON."""
     if not text:
         return {}
     value = json.loads(text)
     if not isinstance(value, dict):
         return {"value": text}
-    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in list(value.items())[:MAX_ROWS] if v is not None}
+    return {k: _plain_text(v) for k, v in list(value.items())[:MAX_ROWS] if v is not None}
+
+
+def _plain_text(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if not text.startswith("["):
+        return text
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        return text
+    if any(isinstance(part, list | dict) for part in parts):
+        return text
+    return ", ".join(part if isinstance(part, str) else json.dumps(part) for part in parts) or "none"
 
 
 def _draw_rows(now: OpenTable, version: int) -> None:

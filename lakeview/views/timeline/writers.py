@@ -41,12 +41,19 @@ _NOBODY = "not recorded"
 _LANES = ("append", "change", "schema", "maintenance", "other")
 
 
+def engine_name() -> pl.Expr:
+    """The engine of COMMITS with the client's version, which is left out where it repeats the engine with other signs
+    between letters and digits; null where neither is recorded."""
+    engine, client = (pl.col(name).str.replace_all(r"\W", "") for name in ("engine", "client_version"))
+    more = pl.when(client.ne_missing(engine)).then("client_version")
+    return pl.concat_str("engine", more, separator=" ", ignore_nulls=True).replace("", None)
+
+
 def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
     """WRITERS of TIMELINE's line, with the engines that COMMITS name."""
     line = on_branch(timeline)
-    engine = pl.concat_str("engine", "client_version", separator=" ", ignore_nulls=True).replace("", None)
     line_commits = line.join(
-        commits.select("version", engine_name=engine), on="version", how="left", maintain_order="left"
+        commits.select("version", engine_name=engine_name()), on="version", how="left", maintain_order="left"
     )
     gaps = pl.col("timestamp").drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
     rows = (
