@@ -68,13 +68,17 @@ def schema_line(changes: pl.DataFrame, columns: int, schemas: pl.DataFrame) -> s
             return f"{have}, {last_change(schemas)[0]}"
         return f"{have}; no change of the schema is known"
     version, timestamp = changes.select("version", "timestamp").row(-1)
-    words = [
-        f"{change if change in _VERBS else f'{change} of'} {column}"
-        for column, change in changes.select("column", "change").iter_rows()
-    ]
+    by_weight = changes.sort(pl.col("change") == "moved", maintain_order=True)
+    words = [_change_text(*change) for change in by_weight.select("column", "change", "before", "after").iter_rows()]
     when = "" if timestamp is None else f" on {format_date(timestamp)}"
     earlier = f"; {count_text(schemas.height - 2, 'change')} before" if schemas.height > 2 else ""
     return f"{have}; changed last by {format_version(version)}{when}: {first_few(words)}{earlier}"
+
+
+def _change_text(column: str, change: str, before: str | None, after: str | None) -> str:
+    if change == "renamed" and before is not None and after is not None:
+        return f"renamed {before} to {after}"
+    return f"{change if change in _VERBS else f'{change} of'} {column}"
 
 
 def empty_line(version: int, what: str) -> str:

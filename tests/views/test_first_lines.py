@@ -115,6 +115,10 @@ def test_the_schema_says_what_changed_last() -> None:
     assert schema_line(changes, 7, schemas) == text
     widened = changes.head(2).with_columns(change=pl.Series(["type", "renamed"]))
     assert schema_line(widened, 7, schemas.tail(2)) == "7 columns; changed last by v4: type of c0, renamed c1"
+    moved = changes.head(2).with_columns(
+        change=pl.Series(["moved", "renamed"]), before=pl.Series(["1", "day"]), after=pl.Series(["2", "c1"])
+    )
+    assert schema_line(moved, 7, schemas.tail(2)) == "7 columns; changed last by v4: renamed day to c1, moved c0"
     assert schema_line(changes.clear(), 1, schemas.head(1)) == "1 column, the same since v1, 2026-03-04"
     created = schemas.head(1).with_columns(version=pl.lit(-1, pl.Int64))
     assert schema_line(changes.clear(), 1, created) == "1 column, the same since its creation, 2026-03-04"
