@@ -220,6 +220,13 @@ def engines_line(compatibility: pl.DataFrame, version: int) -> str:
     return f"{line}; {_engines_that(writers, f'{writers.len():,} that write tables', 'write', 'it', the='the ')}"
 
 
+def failing_engines(compatibility: pl.DataFrame, version: int) -> str:
+    """How many engines of COMPATIBILITY cannot read the version; "" where none is known to fail."""
+    fail = int((compatibility["read"] == "no").sum())
+    of = count_text(compatibility.height, "engine")
+    return f"{fail:,} of {of} cannot read {format_version(version)}" if fail else ""
+
+
 def _engines_that(answers: pl.Series, engines: str, verb: str, what: str, the: str = "") -> str:
     fail, unknown = int((answers == "no").sum()), int((answers == "unknown").sum())
     doubt = f", of {unknown:,} it is unknown" if unknown else ""

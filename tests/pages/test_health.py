@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
 from lakeview.app.components import escape
-from tests.builders.actions import metadata
+from tests.builders.actions import metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.iceberg_branches import BranchedHistory
@@ -93,6 +93,15 @@ def test_engines_answer_with_their_source(good: Path) -> None:
     assert "checked" not in trino, "all on the day that the note above has"
     assert re.search(r"rules of 20\d\d-\d\d-\d\d", text(app))
     assert trino["source"].startswith("https://github.com/trinodb/trino/")
+
+
+def test_the_first_line_counts_engines_that_cannot_read_the_table(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t")
+    needs = protocol(3, 7, readerFeatures=["timestampNtz"], writerFeatures=["timestampNtz"])
+    history.commit(needs, metadata({"at": "timestamp_ntz"}))
+    app = open_page("health", tmp_path / "t")
+    (line,) = [m.value for m in app.markdown if m.value.startswith("**Findings**")]
+    assert re.search(r"; \d+ of \d+ engines cannot read v0\b", line)
 
 
 def test_a_note_on_engines_is_said_once_and_whole(good: Path) -> None:

@@ -15,6 +15,7 @@ from lakeview.views.first_lines import (
     data_line,
     empty_line,
     engines_line,
+    failing_engines,
     files_line,
     partitions_line,
     pruning_line,
@@ -221,3 +222,9 @@ def test_engines_that_read_and_write_a_version_are_counted(
     assert engines_line(frame, 7) == f"{reading}; {writing}"
     assert engines_line(frame.with_columns(write=pl.lit("never")), 7) == reading
     assert engines_line(frame.clear(), 7).startswith("Which engines can read the table is unknown")
+
+
+def test_engines_that_fail_to_read_a_version_are_counted() -> None:
+    frame = pl.DataFrame([YES, NO, UNKNOWN], schema={"read": pl.String(), "write": pl.String()}, orient="row")
+    assert failing_engines(frame, 7) == "1 of 3 engines cannot read v7"
+    assert failing_engines(frame.filter(pl.col("read") != "no"), 7) == ""

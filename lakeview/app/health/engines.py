@@ -8,6 +8,7 @@ from lakeview.app import columns
 from lakeview.app.components import ROW_HEIGHT, escape, fold, frame, nothing
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import link_widget
+from lakeview.model.errors import LakeviewError
 
 _ENGINE = 243
 """Pixels of the longest name of an engine."""
@@ -28,12 +29,19 @@ def note() -> str:
     return f"rules of {day}, each with its source, or tested with that release; what they do not cover is unknown"
 
 
+def failing_note(now: OpenTable) -> str:
+    """How many engines cannot read the version; "" where none is known to fail, or its needs are unknown."""
+    try:
+        return views.first_lines.failing_engines(now.look.engines(), now.version)
+    except LakeviewError:
+        return ""
+
+
 def matrix(now: OpenTable) -> pl.DataFrame:
     """How many engines read the version, the features that it requires, and a row for each engine, with the feature to
     blame and the commit that enabled it; the recipients that could read it if shared. Returns COMPATIBILITY of the
     engines."""
-    needs = now.look.requirements()
-    engines = views.engines.compatibility.compatibility(needs, now.snapshot.format)
+    needs, engines = now.look.requirements(), now.look.engines()
     if engines.is_empty():
         nothing("There are no rules for this table format.", "Which engines can read it is unknown.")
         return engines

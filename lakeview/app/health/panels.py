@@ -141,10 +141,10 @@ def _longest(retention: views.retention.simulation.Retention) -> int:
     return min(max(steps, 2 * (retention.policy.keep // DAY), 14), LONGEST_DAYS)
 
 
-def findings_card(every: Sequence[Finding]) -> None:
+def findings_card(every: Sequence[Finding], engines: str) -> None:
     """What is wrong or worth a note, each with its evidence, limit, effect, remedy and command in full; then what
-    passes, its limit in the help of a line."""
-    with card("Findings", severity_counts(every), key="findings"):
+    passes, its limit in the help of a line. `engines`: which cannot read the table, "" if none is known to."""
+    with card("Findings", "; ".join(filter(None, (severity_counts(every), engines))), key="findings"):
         explained: set[str] = set()
         for finding in [f for f in every if f.severity is not Severity.PASS][:_MAX_TOLD]:
             first = finding.id not in explained  # limit, effect and remedy of a kind are said once
