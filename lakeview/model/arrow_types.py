@@ -6,9 +6,9 @@ import pyarrow as pa  # noqa: TID253 (loaded by what reads or writes rows alone)
 from pyarrow import types as t  # noqa: TID253 (as above)
 
 from lakeview.model.data_types import (
-    OTHER_ENGINE,
     VARIANT,
     VARIANT_BINARIES,
+    VOID,
     ArrayType,
     DataType,
     DecimalType,
@@ -19,8 +19,6 @@ from lakeview.model.data_types import (
     named_type,
 )
 from lakeview.model.errors import UnsupportedTableError
-
-_VOID = PrimitiveType("void")  # every value is null, also where the schema says that none is
 
 STORED_VARIANT = pa.struct(
     [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
@@ -64,7 +62,12 @@ _NAMES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
 
 def arrow_field(f: Field) -> pa.Field:
     """The Arrow field of a column or a field of a struct; UnsupportedTableError as `arrow_type`."""
-    return pa.field(f.name, arrow_type(f.type), f.nullable or f.type == _VOID)
+    return pa.field(f.name, arrow_type(f.type), f.nullable or _is_always_null(f.type))
+
+
+def _is_always_null(type_: DataType) -> bool:
+    """Whether every value is null, also where the schema says that none is: a map has no null keys, and so no value."""
+    return type_ == VOID or (isinstance(type_, MapType) and type_.key == VOID)
 
 
 def arrow_type(type_: DataType) -> pa.DataType:
@@ -73,13 +76,12 @@ def arrow_type(type_: DataType) -> pa.DataType:
         case DecimalType(precision, scale):
             return pa.decimal128(precision, scale)
         case ArrayType(element, contains_null):
-            return pa.list_(pa.field("element", arrow_type(element), contains_null or element == _VOID))
-        case MapType(key, value, value_contains_null):
-            if key == _VOID:
-                raise UnsupportedTableError(
-                    "a map with void keys holds no values", fix=OTHER_ENGINE, kind="unsupported-type"
-                )
-            return pa.map_(arrow_type(key), pa.field("value", arrow_type(value), value_contains_null or value == _VOID))
+            return pa.list_(pa.field("element", arrow_type(element), contains_null or _is_always_null(element)))
+        case MapType(key, value, value_contains_null) if key != VOID:
+            values = pa.field("value", arrow_type(value), value_contains_null or _is_always_null(value))
+            return pa.map_(arrow_type(key), values)
+        case MapType():
+            return pa.null()
         case StructType(fields):
             return pa.struct([arrow_field(f) for f in fields])
         case PrimitiveType(name):

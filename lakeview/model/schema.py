@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 
 from lakeview.model.data_types import (
+    VOID,
     ArrayType,
     DataType,
     DecimalType,
@@ -216,7 +217,7 @@ def polars_type(type_: DataType) -> pl.DataType:
         case ArrayType(element):
             return pl.List(polars_type(element))
         case MapType(key, value):
-            return pl.Map(polars_type(key), polars_type(value))
+            return pl.Null() if key == VOID else pl.Map(polars_type(key), polars_type(value))
         case StructType(fields):
             return pl.Struct({f.name: polars_type(f.type) for f in fields})
         case PrimitiveType(name):

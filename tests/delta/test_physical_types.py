@@ -289,6 +289,24 @@ def test_void_columns_are_null_at_every_level(history: DeltaHistory) -> None:
     assert rows["only"].to_list() in ([None, None], [{"v": None}] * 2)
 
 
+def test_maps_with_void_keys_are_null_and_cost_no_other_column(history: DeltaHistory) -> None:
+    nothing = {**map_of("void", "long"), "valueContainsNull": False}
+    history.create(
+        {
+            "id": "long",
+            "m": nothing,
+            "s": struct(x="long", m=nothing),
+            "l": array(nothing),
+            "v": map_of("long", nothing),
+        },
+        required=("m",),
+    )
+    history.commit(history.data("f", {"id": [1], "s": [{"x": 2}], "l": pa.array([[]], pa.list_(pa.int64()))}))
+    assert read(history).rows() == [(1, None, {"x": 2, "m": None}, [], None)]
+    with pytest.raises(UnsupportedTableError, match="m is a map of void"):
+        open_delta_table(history.address).append(pl.DataFrame({"id": [1]}))
+
+
 def test_a_table_of_void_columns_only_knows_its_rows_by_its_files(history: DeltaHistory) -> None:
     history.create({"v": "void"}).commit(history.data("f", {"other": [1, 2, 3]}, stats={"numRecords": 3}))
     assert read(history)["v"].to_list() == [None] * 3
