@@ -42,7 +42,7 @@ def run(code: list[str], **settings: Any) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=SECONDS + 120,
+        timeout=SECONDS + 600,
         check=False,
         **settings,
     )
@@ -113,9 +113,9 @@ import lakeview as lv
 from tests.simulation.processes import import_all
 
 SCHEMA = {"id": pl.Int64, "v": pl.Int64}
-operation, address, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
+last = int(sys.argv[1])
 
-def work(step):
+def work(operation, address, step):
     calls = 0
     def dying(real):
         def call(*arguments, **options):
@@ -153,14 +153,15 @@ def work(step):
     os._exit(0)
 
 import_all()
-for step in range(1, last + 1):
-    child = os.fork()  # nothing has been read yet: there are no threads
-    if not child:
-        work(step)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    print(code, flush=True)
-    if code != -signal.SIGKILL:
-        break
+for operation, address in zip(sys.argv[2::2], sys.argv[3::2]):
+    for step in range(1, last + 1):
+        child = os.fork()  # nothing has been read yet: there are no threads
+        if not child:
+            work(operation, address, step)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(operation, code, flush=True)
+        if code != -signal.SIGKILL:
+            break
 """
 MOST_STEPS = 16
 
@@ -190,17 +191,48 @@ def rows(table: Any, version: int | None = None) -> list[tuple[int, int]]:
     return sorted(table.scan(version).collect().iter_rows())
 
 
+CREATED = {"create": list[tuple[int, int]](), "convert": BEFORE, "clone": BEFORE, "deep": BEFORE}
+"""The rows of each new table."""
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int]]:
+    """Of each operation a folder with the tables `whole-1`, `whole-2`, ..., at each of which a process was killed at
+    the step of that number, and the number of the last. One program forks them all: it takes longer to import than they
+    do to work."""
+    parent = tmp_path_factory.mktemp("killed")
+    table = killable(parent, "table")
+    words = []
+    for operation in (*ENDS, *CREATED):
+        whole = parent / operation / "whole"
+        if operation in ("create", "convert"):
+            whole.mkdir(parents=True)
+        else:
+            shutil.copytree(table, whole)
+        if operation == "convert":
+            pl.DataFrame(BEFORE, SCHEMA_OF_ROWS, orient="row").write_parquet(whole / "rows.parquet")
+        for step in range(1, MOST_STEPS + 1):
+            shutil.copytree(whole, f"{whole}-{step}")
+        words += [operation, str(whole)]
+    codes: dict[str, list[str]] = {operation: [] for operation in words[::2]}
+    done = run(["-c", KILLS, str(MOST_STEPS), *words])
+    assert done.returncode == 0, done.stderr[-2000:]
+    for line in done.stdout.splitlines():
+        operation, code = line.split()
+        codes[operation].append(code)
+    assert {ended[-1] for ended in codes.values()} == {"0"}, "every step was its last once"
+    assert min(map(len, codes.values())) > 2
+    return {operation: (parent / operation, len(ended) - 1) for operation, ended in codes.items()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", ENDS)
-def test_a_process_killed_at_any_step_leaves_the_old_or_the_new_table(tmp_path: Path, operation: str) -> None:
-    whole = killable(tmp_path, "whole")
-    for step in range(1, MOST_STEPS + 1):
-        shutil.copytree(whole, f"{whole}-{step}")
-    codes = run(["-c", KILLS, operation, whole, str(MOST_STEPS)]).stdout.split()
-    assert codes[-1] == "0", "every step was its last once"
-    assert len(codes) > 2
-    for step in range(1, len(codes)):
-        address = f"{whole}-{step}"
+def test_a_process_killed_at_any_step_leaves_the_old_or_the_new_table(
+    killed: dict[str, tuple[Path, int]], operation: str
+) -> None:
+    folder, last = killed[operation]
+    for step in range(1, last + 1):
+        address = str(folder / f"whole-{step}")
         table = open_delta_table(address)
         after = BEFORE if ENDS[operation] is None else ENDS[operation]
         assert rows(table) == (BEFORE if table.latest_version == 4 else after), step
@@ -213,34 +245,22 @@ def test_a_process_killed_at_any_step_leaves_the_old_or_the_new_table(tmp_path: 
         assert (7, 7) in rows(lv.open_table(address))
 
 
-CREATED = {"create": list[tuple[int, int]](), "convert": BEFORE, "clone": BEFORE, "deep": BEFORE}
-"""The rows of each new table."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", CREATED)
-def test_a_process_killed_while_it_makes_a_table_leaves_none_or_all_of_it(tmp_path: Path, operation: str) -> None:
-    whole = tmp_path / "whole"
+def test_a_process_killed_while_it_makes_a_table_leaves_none_or_all_of_it(
+    killed: dict[str, tuple[Path, int]], operation: str
+) -> None:
+    folder, last = killed[operation]
     is_clone = operation in ("clone", "deep")
-    if is_clone:
-        killable(tmp_path, "whole")
-    else:
-        whole.mkdir()
-    if operation == "convert":
-        pl.DataFrame(BEFORE, SCHEMA_OF_ROWS, orient="row").write_parquet(whole / "rows.parquet")
-    for step in range(1, MOST_STEPS + 1):
-        shutil.copytree(whole, f"{whole}-{step}")
-    codes = run(["-c", KILLS, operation, str(whole), str(MOST_STEPS)]).stdout.split()
-    assert codes[-1] == "0", "every step was its last once"
-    assert len(codes) > 2
-    for step in range(1, len(codes)):
-        address = str(tmp_path / f"{operation}-{step}") if is_clone else f"{whole}-{step}"
+    for step in range(1, last + 1):
+        whole = str(folder / f"whole-{step}")
+        address = str(folder / f"{operation}-{step}") if is_clone else whole
         try:
-            table = lv.open_table(address, config=Config(roots=(str(tmp_path),)))
+            table = lv.open_table(address, config=Config(roots=(str(folder),)))
         except NotATableError:
-            source = lv.open_table(f"{whole}-{step}") if is_clone else None
+            source = lv.open_table(whole) if is_clone else None
             again(operation, address, source)  # what the process left does not stand in the way
-            table = lv.open_table(address, config=Config(roots=(str(tmp_path),)))
+            table = lv.open_table(address, config=Config(roots=(str(folder),)))
         assert rows(table) == CREATED[operation], step
         findings = table.check()
         assert [f for f in findings if f.severity in GRAVE] == [], step
