@@ -179,36 +179,44 @@ def test_rows_that_arrive_late_change_no_newer_row_and_bring_no_deleted_one_back
     assert shop.table().rows() == [(1, "again", 8), (2, "new", 6), (3, "c", 5), (4, "a", 5), (5, "late", 7)]
 
 
-def test_a_deletion_is_remembered_for_the_period_of_its_dataset(spark: SparkSession, tmp_path: Path) -> None:
+def test_runs_without_new_rows_forget_deletions_whose_period_is_over(spark: SparkSession, tmp_path: Path) -> None:
     text = "sink: sink\n    publish: merge\n    keys: [id]\n    order_by: [price]\n    tombstones: 30d"
     shop = Shop(spark, tmp_path, f"{text}\n    delete_when: name = 'gone'")
     shop.sink.append(rows((1, "gone", 7)))
     shop.publish()
-    shop.sink.append(rows((2, "gone", 7)))
-    with pytest.raises(KilledError):
-        shop.publish(kill="tombstones of orders")
-    shop.publish(days=20)
-    shop.sink.append(rows((1, "late", 6), (2, "late", 6)))
-    shop.publish(days=29)
-    assert shop.table().is_empty()
-    # runs without new rows prune as well, and record nothing where nothing has expired
     with pytest.raises(KilledError):
         shop.publish(kill="pruned orders", days=31)
-    assert shop.publish(days=31) == "unchanged"
-    assert shop.look.frame("runs").filter(step="maintain").height == 3
-    shop.sink.append(rows((1, "late", 6), (2, "late", 6)))
+    assert shop.publish(days=31) == "unchanged"  # and records nothing, as nothing more has expired
+    assert shop.look.frame("runs").filter(step="maintain").height == 1
+    shop.sink.append(rows((1, "late", 6)))
     shop.publish(days=32)
     assert shop.table().rows() == [(1, "late", 6)]
-    # those of older releases have no time
-    (tombstones,) = (tmp_path / "lake" / "_lakeview" / "tombstones" / "orders").iterdir()
-    cast(DeltaTable, lv.open_table(str(tombstones))).drop_column("published")
-    shop.sink.append(rows((2, "late", 6)))
-    shop.publish(days=60)
-    assert shop.table().rows() == [(1, "late", 6)]
-    assert shop.publish(days=91) == "unchanged"
-    shop.sink.append(rows((2, "late", 6)))
-    shop.publish(days=91)
-    assert shop.table().rows() == [(1, "late", 6), (2, "late", 6)]
+
+
+def test_a_deletion_is_remembered_for_the_period_of_its_dataset(spark: SparkSession, tmp_path: Path) -> None:
+    """Since it was published last; one of an older release, which has no time, since the next run."""
+    dataset = Dataset(
+        sink="s", publish=Mode.MERGE, keys=("id",), order_by=("at",), delete_when="at > 6", tombstones="30d"
+    )
+    begun = datetime(2026, 5, 6, tzinfo=UTC)
+
+    def after(days: int) -> Tombstones:
+        return Tombstones(spark, str(tmp_path), dataset, NO_OPTIONS, None, lambda: begun + timedelta(days))
+
+    late = spark.createDataFrame([(1, 6), (2, 6)], "id long, at long")
+    deletions = spark.createDataFrame([(1, 7), (2, 7)], late.schema)
+    after(0).add(deletions)
+    after(20).add(deletions.where("id = 2"))  # as by the run after one that was killed
+    assert not after(29).prune()
+    assert after(29).newer(late).collect() == []
+    assert [after(31).prune() for _ in range(2)] == [True, False]
+    assert after(31).newer(late).collect() == [(1, 6)]
+    cast(DeltaTable, lv.open_table(str(tmp_path))).drop_column("published")
+    assert not after(60).prune()
+    assert not after(89).prune()
+    assert after(89).newer(late).collect() == [(1, 6)]
+    assert after(91).prune()
+    assert sorted(after(91).newer(late).collect()) == [(1, 6), (2, 6)]
 
 
 def test_a_tombstone_is_found_by_a_key_in_another_case_of_letters(spark: SparkSession, tmp_path: Path) -> None:
