@@ -58,9 +58,9 @@ def serve(source: str, host: str | None, port: int | None, profile: Path | None)
 
     from lakeview.sharing.server.config_file import folder_settings, read_settings
     from lakeview.sharing.server.hub import Hub, open_folder
-    from lakeview.sharing.server.profiles import endpoint_of
     from lakeview.sharing.server.serving import check_exposure, free_port
     from lakeview.sharing.server.serving import serve as run
+    from lakeview.sharing.server.tokens import endpoint_of
 
     overrides = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     if source.endswith((".yaml", ".yml")):
@@ -83,7 +83,7 @@ def serve(source: str, host: str | None, port: int | None, profile: Path | None)
 
 
 def _write_profile(document: dict[str, Any], profile: Path | None) -> None:
-    from lakeview.sharing.server.private_files import write_privately
+    from lakeview.sharing.server.signing import write_privately
 
     text = json.dumps(document, indent=2)
     if profile is None:
@@ -109,7 +109,7 @@ _profile = click.option(
 
 def _book(configuration: Path) -> tuple[Settings, TokenFile]:
     from lakeview.sharing.server.config_file import read_settings
-    from lakeview.sharing.server.profiles import token_file
+    from lakeview.sharing.server.tokens import token_file
 
     settings, _ = read_settings(configuration)
     return settings, token_file(configuration, settings, _now)
@@ -119,8 +119,8 @@ def _give_profile(
     configuration: Path, recipient: str, profile: Path | None, make: Callable[[TokenFile], tuple[str, Any]]
 ) -> None:
     from lakeview.sharing.server.config_file import read_settings
-    from lakeview.sharing.server.private_files import write_privately
-    from lakeview.sharing.server.profiles import new_profile
+    from lakeview.sharing.server.signing import write_privately
+    from lakeview.sharing.server.tokens import new_profile
 
     settings, _ = read_settings(configuration)
     if profile is not None:

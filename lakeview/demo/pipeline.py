@@ -9,8 +9,7 @@ import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from lakeview.spark.pipelines.project import write_files, write_specification
-from lakeview.spark.pipelines.project_files import FILE
+from lakeview.spark.pipelines.project import FILE, write_files, write_specification
 from lakeview.spark.pipelines.run import run_pipeline
 from lakeview.spark.pipelines.server import Server
 

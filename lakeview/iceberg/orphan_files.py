@@ -15,7 +15,7 @@ from lakeview.iceberg.manifests.spans import Span, together
 from lakeview.iceberg.metadata.locate import FOLDER, HINT, is_metadata_name
 from lakeview.iceberg.metadata.versions import in_order
 from lakeview.iceberg.state import State
-from lakeview.iceberg.write.data_locations import DataLocations, data_locations
+from lakeview.iceberg.write.context import DataLocations, data_locations
 from lakeview.model.addresses import below
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.findings import Finding, Severity

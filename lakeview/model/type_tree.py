@@ -1,6 +1,7 @@
 """Every type of a schema, those within others too: one walk to look for a type, a field or its metadata."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
@@ -33,6 +34,18 @@ def nodes(fields: Iterable[Field]) -> Iterator[Node]:
 def fields_below(fields: Iterable[Field]) -> Iterator[tuple[str, Field]]:
     """(path as `leaf_name` writes it, field) of each column and each field of a struct, at any depth."""
     return ((node.name, node.field) for node in nodes(fields) if node.field is not None)
+
+
+def map_fields(type_: DataType, change: Callable[[Field], Field]) -> DataType:
+    """A type whose nearest fields are changed: those of a struct, also of one that a list or a map holds."""
+    match type_:
+        case StructType(fields):
+            return StructType(tuple(change(f) for f in fields))
+        case ArrayType(element):
+            return replace(type_, element=map_fields(element, change))
+        case MapType(key, value):
+            return replace(type_, key=map_fields(key, change), value=map_fields(value, change))
+    return type_
 
 
 def _parts(type_: DataType) -> list[tuple[str, DataType, Field | None]]:

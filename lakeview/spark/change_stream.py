@@ -22,9 +22,9 @@ from lakeview.model.change_columns import VERSION
 from lakeview.model.errors import DataFileMissingError, VersionNotFoundError
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
-from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_partitions, change_rows
-from lakeview.spark.stream_options import MOST_FILES
+from lakeview.spark.reader import ChangeOptions, ChangePartition, change_partitions, change_rows
 from lakeview.spark.streams import (
+    MOST_FILES,
     deleted_file,
     no_offset,
     no_stream_of_changes,

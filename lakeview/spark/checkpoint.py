@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from lakeview.delta.write.checkpoint.file_rows import shape_of
+from lakeview.delta.write.checkpoint.file_rows import Definition, shape_of
 from lakeview.delta.write.checkpoint.files import plan_checkpoint
 from lakeview.delta.write.checkpoint.parts import PART_BYTES, PackedActions, PartWork, finish_parts, part_work
 from lakeview.model.errors import LakeviewError
@@ -41,7 +41,7 @@ def checkpoint(
     access = StoreAccess(storage_options or {})
     table = delta_table(address, "checkpointed", "leave it to the engine that writes the table", access)
     state = table.state(version)
-    pieces, tail = state.pieces(shape_of(state).columns)
+    pieces, tail = state.pieces(shape_of(Definition.of(state)).columns)
     most = max(1, -(-sum(piece.size for piece in pieces) // PART_BYTES))
     plan = plan_checkpoint(table, state, parts, most_parts=most)
     if plan.is_present:

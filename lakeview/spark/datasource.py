@@ -18,11 +18,10 @@ from pyspark.sql.types import StructType
 
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, NotATableError
-from lakeview.spark.change_reader import ChangeOptions, LakeviewChangeReader
 from lakeview.spark.option_values import STORAGE_PREFIX
 from lakeview.spark.options import ReadOptions, WriteOptions
-from lakeview.spark.reader import LakeviewReader
-from lakeview.spark.stream_options import StreamOptions, without_stream_options
+from lakeview.spark.reader import ChangeOptions, LakeviewChangeReader, LakeviewReader
+from lakeview.spark.streams import StreamOptions, without_stream_options
 from lakeview.spark.types import to_spark
 
 _REDACTED_OPTIONS = "spark.sql.redaction.options.regex"
@@ -67,7 +66,7 @@ class LakeviewDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows that have these columns."""
-        from lakeview.spark.sinks import sink
+        from lakeview.spark.stream_writer import sink
 
         return sink(WriteOptions.parse(self.options, overwrite=overwrite), schema, overwrite=overwrite)
 

@@ -12,7 +12,7 @@ from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.native_writer import write_natively
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.options import WriteOptions
-from lakeview.spark.sinks import sink
+from lakeview.spark.stream_writer import sink
 from lakeview.spark.writer import LakeviewWriter
 from lakeview.storage.access import StoreAccess
 

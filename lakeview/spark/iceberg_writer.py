@@ -12,15 +12,13 @@ from pyspark.sql.types import StructType
 
 import lakeview as lv
 from lakeview.iceberg.table import IcebergTable
-from lakeview.iceberg.write.changes import check_partitions
+from lakeview.iceberg.write.changes import check_partitions, overwrite
+from lakeview.iceberg.write.commits import check_commits
 from lakeview.iceberg.write.context import write_context
-from lakeview.iceberg.write.data_file import NewFile
-from lakeview.iceberg.write.files import check_columns_fit, discard, write_files
-from lakeview.iceberg.write.overwrite import overwrite
+from lakeview.iceberg.write.data_file import NewFile, check_columns_fit, discard, write_files
+from lakeview.iceberg.write.metadata_file import StreamBatch
 from lakeview.iceberg.write.selection import ByCondition, ByPartition, Selection, check_inside
 from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
-from lakeview.iceberg.write.stream_batch import StreamBatch
-from lakeview.iceberg.write.writability import check_commits
 from lakeview.model.errors import CommitConflictError, NotATableError
 from lakeview.spark.aborted_writes import is_repeated, remove_files
 from lakeview.spark.arrow_functions import in_utc

@@ -22,7 +22,7 @@ from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveTyp
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.schema import Schema, quote_name
 from lakeview.spark.native_files import NativeFile
-from lakeview.spark.native_partitions import are_distinct, folder_values, partition_fields
+from lakeview.spark.native_layout import are_distinct, folder_values, partition_fields
 from lakeview.spark.types import to_spark
 
 LITERAL_SCANS = 32

@@ -23,9 +23,8 @@ from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import encode_path, staging_folder
 from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.data_file import data_file_path
 from lakeview.delta.write.footer_statistics import FileFacts, read_facts
-from lakeview.delta.write.writer import recordable
+from lakeview.delta.write.writer import data_file_path, recordable
 from lakeview.model.data_types import Field
 from lakeview.model.errors import ConstraintViolationError, LakeviewError
 from lakeview.model.snapshot import milliseconds

@@ -10,11 +10,11 @@ from lakeview.delta.write.property_checks import check_settable
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.table import Table
-from lakeview.spark.known_options import known_options
 from lakeview.spark.option_values import (
     access_of,
     choice,
     flag,
+    known_options,
     moment,
     number,
     path_of,

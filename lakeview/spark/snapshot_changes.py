@@ -20,8 +20,8 @@ from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
-from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_partitions
 from lakeview.spark.change_stream import ChangeOffset, ChangeStream
+from lakeview.spark.reader import ChangeOptions, ChangePartition, change_partitions
 from lakeview.spark.stream_branch import StreamBranch
 from lakeview.spark.streams import no_stream_of_changes, other_columns, other_table, raise_or_log
 from lakeview.spark.types import check_schema

@@ -16,9 +16,9 @@ from lakeview.model.data_types import Field
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.rows.tasks import FileTask, select_columns
-from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.streams import (
     Start,
+    StreamOptions,
     is_start,
     no_offset,
     no_version,

@@ -21,9 +21,8 @@ from lakeview.model.errors import DataFileMissingError, UnsupportedTableError
 from lakeview.spark.addresses import task_access
 from lakeview.spark.reader import FilePartition, file_partitions, partition_rows
 from lakeview.spark.stream_files import StreamFiles
-from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.stream_snapshots import SnapshotStream
-from lakeview.spark.streams import deleted_file, raise_or_log
+from lakeview.spark.streams import StreamOptions, deleted_file, raise_or_log
 from lakeview.spark.types import check_schema
 
 

@@ -11,9 +11,9 @@ from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.spark.stream_branch import StreamBranch
-from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.streams import (
     Start,
+    StreamOptions,
     is_start,
     no_offset,
     offset_json,

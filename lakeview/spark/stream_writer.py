@@ -1,4 +1,7 @@
-"""Micro-batches to commits, each at most once: a commit names the query and the number of its batch."""
+"""Micro-batches to commits, each at most once: a commit names the query and the number of its batch. The writer is that
+of the format that the table has."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,9 +13,9 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from lakeview.model.errors import InvalidRequestError, LakeviewError
-from lakeview.spark.iceberg_writer import IcebergWriter
+from lakeview.spark.iceberg_writer import IcebergWriter, iceberg_table
 from lakeview.spark.options import WriteOptions
-from lakeview.spark.sinks import sink
+from lakeview.spark.writer import LakeviewWriter
 from lakeview.storage import open_storage
 
 _OF_SPARK = ("checkpointlocation", "queryname")
@@ -88,3 +91,49 @@ def _query_id(checkpoint: str | None) -> str:
             fix="give txnAppId, a name that no other query has, if lakeview does not know such addresses",
             place="checkpointLocation",
         ) from error
+
+
+_OF_DELTA: Mapping[str, str] = {
+    "partition_by": "partitionBy", "merge_schema": "mergeSchema", "operation": "operation", "user_name": "userName",
+    "user_metadata": "userMetadata", "data_change": "dataChange", "statistics": "statistics",
+    "properties": "delta.*", "replace_files": "replaceFiles", "overwrite_schema": "overwriteSchema",
+}  # fmt: skip
+"""Options, by their field, that ask for what a snapshot of Iceberg does not have or its writer does not do."""
+
+_OF_ICEBERG: Mapping[str, str] = {
+    "without_catalog": "withoutCatalog", "relocate": "relocate", "snapshot_properties": "snapshot-property.*",
+}  # fmt: skip
+
+
+def sink(options: WriteOptions, schema: StructType, *, overwrite: bool) -> LakeviewWriter | IcebergWriter:
+    """The writer of rows that have these columns; of a Delta table where there is none yet.
+
+    InvalidRequestError for options of the other format, and what the writers raise.
+    """
+    table = iceberg_table(options)
+    check_options(options, is_iceberg=table is not None)
+    if table is None:
+        return LakeviewWriter(options, schema, overwrite=overwrite)
+    return IcebergWriter(table, options, schema, overwrite=overwrite)
+
+
+def check_options(options: WriteOptions, *, is_iceberg: bool) -> None:
+    """InvalidRequestError for options of the format that the table does not have."""
+    unset = WriteOptions(options.path)
+    others = _OF_DELTA if is_iceberg else _OF_ICEBERG
+    option = next((word for name, word in others.items() if getattr(options, name) != getattr(unset, name)), None)
+    if option is None:
+        return
+    if is_iceberg:
+        raise InvalidRequestError(
+            f"{option} is an option for Delta tables, and {options.path} is an Iceberg table",
+            fix="leave it out",
+            place=option,
+            kind="option-of-delta",
+        )
+    raise InvalidRequestError(
+        f"{option} is an option for Iceberg tables, and there is none at {options.path}",
+        fix="leave it out, or make the table first",
+        place=option,
+        kind="option-of-iceberg",
+    )

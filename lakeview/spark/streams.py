@@ -1,8 +1,11 @@
-"""What streams of tables of all formats have in common: offsets in checkpoints, and what stops a stream."""
+"""What streams of tables of all formats have in common: options, offsets in checkpoints, and what stops a stream."""
+
+from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,9 +17,21 @@ from lakeview.model.errors import (
     VersionNotFoundError,
 )
 from lakeview.rows.tasks import FileTask
+from lakeview.spark.option_values import (
+    access_of,
+    flag,
+    known_options,
+    moment,
+    number,
+    path_of,
+    positive,
+    positive_bytes,
+)
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
 
 Start: TypeAlias = list[Any]
 """Version or snapshot, index and initial of an offset, as JSON gives them."""
@@ -130,6 +145,66 @@ def is_start(rest: Mapping[str, Any]) -> bool:
     return not rest
 
 
-def offset_json(offset: "DataclassInstance") -> dict[str, Any]:
+def offset_json(offset: DataclassInstance) -> dict[str, Any]:
     """An offset as a checkpoint records it: one that says no beginning stays as it was."""
     return {name: value for name, value in asdict(offset).items() if value is not None}
+
+
+NAMES = (
+    "startingVersion", "startingTimestamp", "maxFilesPerTrigger", "maxBytesPerTrigger", "ignoreChanges",
+    "ignoreDeletes", "skipChangeCommits", "failOnDataLoss",
+)  # fmt: skip
+
+MOST_FILES = 1_000
+"""Files of a batch where no option says how many."""
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream reads a table.
+
+    `startingVersion` (a number, or `latest`) or `startingTimestamp` (an ISO moment with its offset): the first commit
+    that is read; without them all rows of the latest version come first. `maxFilesPerTrigger`, `maxBytesPerTrigger`: of
+    a batch, at least one file. Of commits that take rows away, `skipChangeCommits` reads nothing, `ignoreChanges` what
+    they add, and `ignoreDeletes` passes over those that only remove. `failOnDataLoss` false goes on where commits of
+    the log, or data files, are gone. `access`: of options `storage.<name>`.
+    """
+
+    path: str
+    starting_version: int | None = None
+    starting_latest: bool = False
+    starting_timestamp: datetime | None = None
+    max_files: int = MOST_FILES
+    max_bytes: int | None = None
+    ignore_changes: bool = False
+    ignore_deletes: bool = False
+    skip_change_commits: bool = False
+    fail_on_data_loss: bool = True
+    access: StoreAccess = NO_OPTIONS
+
+    @staticmethod
+    def parse(options: Mapping[str, str]) -> StreamOptions:
+        """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant."""
+        options = known_options(options, ("path", *NAMES), "reading as a stream")
+        latest = options.get("startingversion", "").lower() == "latest"
+        if "startingversion" in options and "startingtimestamp" in options:
+            raise both_starts()
+        return StreamOptions(
+            path=path_of(options),
+            starting_version=None if latest else number(options, "startingVersion"),
+            starting_latest=latest,
+            starting_timestamp=moment(options, "startingTimestamp"),
+            max_files=positive(options, "maxFilesPerTrigger") or MOST_FILES,
+            max_bytes=positive_bytes(options, "maxBytesPerTrigger"),
+            ignore_changes=flag(options, "ignoreChanges", default=False),
+            ignore_deletes=flag(options, "ignoreDeletes", default=False),
+            skip_change_commits=flag(options, "skipChangeCommits", default=False),
+            fail_on_data_loss=flag(options, "failOnDataLoss", default=True),
+            access=access_of(options),
+        )
+
+
+def without_stream_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options that a batch read has as well: Spark asks for the schema before it says that it streams."""
+    names = {name.lower() for name in NAMES}
+    return {name: value for name, value in options.items() if name.lower() not in names}

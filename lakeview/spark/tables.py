@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +24,11 @@ from lakeview.spark.addresses import task_access
 from lakeview.spark.native import native_rows
 from lakeview.spark.native_files import divide
 from lakeview.spark.option_values import as_spark_options
-from lakeview.spark.timestamps import timestamp_of
 from lakeview.spark.types import to_spark
 
 if TYPE_CHECKING:
     from lakeview.spark.addresses import OpenTable
+
 
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00"})
 """Names of time zones in which Spark and lakeview read all conditions alike."""
@@ -132,3 +132,15 @@ def _python_rows(
     if tasks is not None:
         reader = reader.option("files", json.dumps(sorted({task.path for task in tasks})))
     return reader.load(source_table.address)
+
+
+def timestamp_of(spark: SparkSession, text: datetime | str) -> datetime:
+    """A text as Spark reads it as a timestamp. InvalidRequestError for one that it takes for none."""
+    if isinstance(text, datetime):
+        return text
+    (row,) = spark.range(1).select(f.unix_micros(f.lit(text).try_cast("timestamp"))).collect()
+    if row[0] is None:
+        raise InvalidRequestError(
+            f"{text!r} is no timestamp", fix="write it as 2026-07-15 or 2026-07-15 03:25:00", place="timestamp"
+        )
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=row[0])

@@ -25,9 +25,8 @@ from lakeview.spark.aborted_writes import is_repeated, remove_files
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import Statistics, WriteOptions
-from lakeview.spark.replacement import Replacement
 from lakeview.spark.types import from_spark
-from lakeview.spark.write_contexts import context_of, context_of_new, definition, evolve
+from lakeview.spark.write_contexts import Replacement, context_of, context_of_new, definition, evolve
 from lakeview.storage import Storage, open_storage
 from lakeview.storage.access import StoreAccess
 

@@ -12,7 +12,7 @@ from tests.contracts.test_complexity import FILES, ROOT
 REASONS = {
     "lakeview/app/cache.py table": "a cache of Streamlit",
     "lakeview/app/cache.py found_tables": "a cache of Streamlit",
-    "lakeview/iceberg/write/writability.py unsupported_table": "a default that its callers share",
+    "lakeview/iceberg/write/commits.py unsupported_table": "a default that its callers share",
     "lakeview/jobs/job.py wait": "the event is the job's own",
     "lakeview/predicates/refusals.py refuse": "the reader of conditions that runs has its own words",
     "lakeview/spark/dml/table.py clone": "a name of Delta's DeltaTable",

@@ -13,7 +13,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.checkpoint.file_rows import shape_of
+from lakeview.delta.write.checkpoint.file_rows import Definition, shape_of
 from lakeview.delta.write.checkpoint.files import CheckpointPlan, plan_checkpoint
 from lakeview.delta.write.checkpoint.part_numbers import part_numbers, spark_hash
 from lakeview.delta.write.checkpoint.parts import PackedActions, PartFile, finish_parts, part_work
@@ -30,7 +30,7 @@ TABLES = [t for t in delta_tables() if list(Path(t.path).glob("_delta_log/*.chec
 def written_parts(table: DeltaTable, most_parts: int) -> tuple[CheckpointPlan, list[PartFile]]:
     """What the processes of a cluster do, all but the end; what they get has been pickled."""
     replay = table.state()
-    pieces, tail = replay.pieces(shape_of(replay).columns)
+    pieces, tail = replay.pieces(shape_of(Definition.of(replay)).columns)
     plan = plan_checkpoint(table, replay, most_parts=most_parts)
     work, pieces = pickle.loads(pickle.dumps((part_work(table, plan), pieces)))
     by_part: dict[int, list[PackedActions]] = defaultdict(list, {part: [] for part in range(len(plan.names))})

@@ -268,9 +268,8 @@ def test_a_vector_that_no_checkpoint_can_describe_is_named(tmp_path: Path, numbe
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three actions are a row group, nine a sidecar."""
     monkeypatch.setattr("lakeview.delta.write.checkpoint.order.GROUP_ROWS", 3)
-    monkeypatch.setattr("lakeview.delta.write.checkpoint.sorted_actions.GROUP_ROWS", 3)
     monkeypatch.setattr("lakeview.delta.write.checkpoint.files.SIDECAR_ROWS", 9)
-    monkeypatch.setattr("lakeview.delta.write.checkpoint.action_file.FEW_ROWS", 0)
+    monkeypatch.setattr("lakeview.delta.write.checkpoint.other_actions.FEW_ROWS", 0)
 
 
 @pytest.mark.usefixtures("small_groups")
@@ -297,8 +296,9 @@ def test_few_actions_that_are_read_at_once_give_the_bytes_of_many(
     write_checkpoint(open_delta_table(tmp_path), 5)
     file = tmp_path / log_name(7, "checkpoint.parquet")
     contents = []
-    for most in (32_768, 0):
-        monkeypatch.setattr("lakeview.delta.write.checkpoint.sorted_actions.GROUP_ROWS", most)
+    for are_read_at_once in (True, False):
+        if not are_read_at_once:
+            monkeypatch.setattr("lakeview.delta.write.checkpoint.order._few_actions", lambda *_: None)
         write_checkpoint(open_delta_table(tmp_path), 7)
         contents.append(file.read_bytes())
         file.unlink()

@@ -10,8 +10,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.file_selection import in_order
-from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.live_files import LiveFile, in_order
 from lakeview.model.schema import Schema
 from lakeview.rows.tasks import FileTask
 from tests.builders.history import DeltaHistory

@@ -23,7 +23,7 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.group_reader import RowsNeeded, matches_of
 from lakeview.delta.write.rewrites import Numbers, Rewrite, apply_changes, with_changed_rows
-from lakeview.delta.write.row_work import RowOutcome
+from lakeview.delta.write.row_operations import RowOutcome
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.data_types import Field, PrimitiveType, StructType

@@ -12,7 +12,7 @@ import pytest
 from pyiceberg.table import StaticTable
 from pyiceberg.table.locations import ObjectStoreLocationProvider
 
-from lakeview.iceberg.write.data_locations import DataLocations
+from lakeview.iceberg.write.context import DataLocations
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Severity

@@ -11,9 +11,9 @@ import pytest
 
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.table import IcebergTable
+from lakeview.iceberg.write.changes import overwrite
 from lakeview.iceberg.write.context import write_context
-from lakeview.iceberg.write.files import write_files
-from lakeview.iceberg.write.overwrite import overwrite
+from lakeview.iceberg.write.data_file import write_files
 from lakeview.iceberg.write.selection import ByCondition
 from lakeview.iceberg.write.snapshot_commit import ENGINE
 from lakeview.model.clock import system_clock

@@ -15,9 +15,9 @@ from pyiceberg.table.update import RemoveSnapshotsUpdate, update_table_metadata
 
 from lakeview.iceberg.metadata.table_metadata import parse_metadata
 from lakeview.iceberg.write.context import write_context
-from lakeview.iceberg.write.files import write_files
+from lakeview.iceberg.write.data_file import write_files
+from lakeview.iceberg.write.metadata_file import StreamBatch
 from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
-from lakeview.iceberg.write.stream_batch import StreamBatch
 from lakeview.model.clock import system_clock
 from lakeview.rows.batches import batches_of
 from tests.builders.catalogs import RestState, newest, rest_catalog, table

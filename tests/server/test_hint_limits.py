@@ -15,8 +15,7 @@ from lakeview.model.data_types import DecimalType, Field, PrimitiveType
 from lakeview.model.schema import Schema
 from lakeview.predicates.tree import And, Comparison, IsIn, Node, Unknown
 from lakeview.sharing.server import limits
-from lakeview.sharing.server.hints import Budget, json_condition, sql_condition
-from lakeview.sharing.server.shared_version import FileIndex
+from lakeview.sharing.server.shared_version import Budget, FileIndex, json_condition, sql_condition
 from tests.server.conftest import Api
 from tests.server.shared_lake import TABLE
 

@@ -14,7 +14,7 @@ import pytest
 from lakeview.model.data_types import DecimalType, Field, PrimitiveType, StructType
 from lakeview.model.schema import Schema
 from lakeview.predicates.tree import Unknown
-from lakeview.sharing.server.hints import json_condition, sql_condition
+from lakeview.sharing.server.shared_version import json_condition, sql_condition
 from tests.builders.actions import metadata, protocol
 from tests.builders.history import DeltaHistory
 from tests.server.conftest import Api

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import lakeview as lv
 from lakeview.model.errors import AccessDeniedError, NotATableError, SharingError, VersionNotFoundError
-from lakeview.sharing.client import earliest_version
+from lakeview.sharing.client import state
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.opening import open_shared
 from lakeview.sharing.client.profile import read_profile
@@ -74,7 +74,7 @@ def test_time_travel_and_versions(running: RunningServer) -> None:
 
 def test_versions_are_listed_without_asking_for_each(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     table = shared(running, "mapped")
-    monkeypatch.delattr(earliest_version, "first_version")
+    monkeypatch.delattr(state, "first_version")
     assert table.versions(look=False).rows() == [(1, None, None, None), (0, None, None, None)]
 
 

@@ -13,7 +13,7 @@ from lakeview.delta import change_log
 from lakeview.delta.log import table_log
 from lakeview.delta.log.commits import Commit, parse_commit
 from lakeview.sharing.protocol.messages import EndStreamAction, ResponseFormat
-from lakeview.sharing.server import delta_changes
+from lakeview.sharing.server import delta_source
 from lakeview.sharing.server.answers import BrokenStreamError
 from lakeview.sharing.server.answers import lines as sent_lines
 from lakeview.sharing.server.delta_lines import action_row
@@ -89,7 +89,7 @@ def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool
     if request.param == "commits in pieces":
         monkeypatch.setattr(table_log, "_PIECE_BYTES", 300)
         monkeypatch.setattr(table_log, "_READ_BYTES", 700)
-        monkeypatch.setattr(delta_changes, "_ROWS", 3)
+        monkeypatch.setattr(delta_source, "_ROWS", 3)
     return bool(request.param == "commits in pieces")
 
 
@@ -183,8 +183,8 @@ def test_rows_are_made_batch_by_batch_as_they_are_asked_for(tmp_path: Path, monk
         calls.append(path)
         return row(kind, action_kind, path, *more)
 
-    monkeypatch.setattr(delta_changes, "action_row", row_and_note)
-    monkeypatch.setattr(delta_changes, "_ROWS", 8)
+    monkeypatch.setattr(delta_source, "action_row", row_and_note)
+    monkeypatch.setattr(delta_source, "_ROWS", 8)
     source, change_range = streaming(tmp_path / "t")
     batches = source.changes(change_range)
     assert calls == []
@@ -197,7 +197,7 @@ def test_rows_are_made_batch_by_batch_as_they_are_asked_for(tmp_path: Path, monk
 def test_commits_are_decoded_as_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded = counted_commits(monkeypatch)
     monkeypatch.setattr(table_log, "_PIECE_BYTES", 1000)
-    monkeypatch.setattr(delta_changes, "_ROWS", 4)
+    monkeypatch.setattr(delta_source, "_ROWS", 4)
     source, change_range = streaming(tmp_path / "t")
     next(batches := source.changes(change_range))
     assert decoded == [0, 1]  # the first of several pieces of version 1

@@ -12,8 +12,8 @@ from lakeview.delta.sharing import file_features
 from lakeview.model.data_types import ArrayType, Field, PrimitiveType
 from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
-from lakeview.sharing.protocol.capabilities import Capabilities, parse_capabilities
 from lakeview.sharing.protocol.messages import (
+    Capabilities,
     EndStreamAction,
     FileFormat,
     FileLine,
@@ -23,6 +23,7 @@ from lakeview.sharing.protocol.messages import (
     QueryRequest,
     encode_line,
     moment_text,
+    parse_capabilities,
     parse_line,
     table_path,
 )

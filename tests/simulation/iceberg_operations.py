@@ -14,9 +14,9 @@ import polars as pl
 from lakeview.iceberg.metadata.locate import FOLDER, HINT, Place, metadata_number
 from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.write.context import write_context
-from lakeview.iceberg.write.files import write_files
+from lakeview.iceberg.write.data_file import write_files
+from lakeview.iceberg.write.metadata_file import StreamBatch
 from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
-from lakeview.iceberg.write.stream_batch import StreamBatch
 from lakeview.rows.batches import batches_of
 from lakeview.storage import Storage
 from tests.builders.iceberg import IcebergHistory

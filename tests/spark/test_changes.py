@@ -17,9 +17,9 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import DataFileMissingError, InvalidRequestError, VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.model.table import Table
-from lakeview.spark.change_reader import ChangeOptions, ChangePartition, change_rows
 from lakeview.spark.change_stream import ChangeStreamReader
 from lakeview.spark.datasource import LakeviewDataSource
+from lakeview.spark.reader import ChangeOptions, ChangePartition, change_rows
 from lakeview.spark.types import to_spark
 from lakeview.storage import open_storage
 

@@ -9,7 +9,7 @@ from pyspark.sql import types as spark_types
 
 from lakeview.model.data_types import DecimalType, Field, PrimitiveType
 from lakeview.model.schema import Schema
-from lakeview.spark.native_partitions import are_distinct, folder_values, partition_fields
+from lakeview.spark.native_layout import are_distinct, folder_values, partition_fields
 
 SCHEMA = Schema(
     (

@@ -15,8 +15,8 @@ from lakeview.model.schema import Schema
 from lakeview.spark import table
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.options import ReadOptions, WriteOptions
-from lakeview.spark.sinks import check_options
-from lakeview.spark.stream_options import StreamOptions
+from lakeview.spark.stream_writer import check_options
+from lakeview.spark.streams import StreamOptions
 from lakeview.spark.write_contexts import context_of_new
 from lakeview.storage.access import StoreAccess
 

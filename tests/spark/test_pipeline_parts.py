@@ -33,12 +33,20 @@ from lakeview.spark.pipelines.config import Action, Dataset, Mode, parse_config,
 from lakeview.spark.pipelines.definitions import Registry, error_of_file, take_error, with_failed_flow
 from lakeview.spark.pipelines.expectations import check_rules, failures
 from lakeview.spark.pipelines.graph import Answer, FlowNode, Graph, Input, inputs_in, lakeview_tables
-from lakeview.spark.pipelines.lineage import Checkpoints, Span, flow_lineage, span, table_offsets
-from lakeview.spark.pipelines.project import write_project
-from lakeview.spark.pipelines.project_files import find_spec
+from lakeview.spark.pipelines.lineage import (
+    Checkpoints,
+    Span,
+    are_visible,
+    check_publications,
+    check_restart,
+    flow_lineage,
+    flow_mark,
+    span,
+    table_offsets,
+)
+from lakeview.spark.pipelines.project import find_spec, write_project
 from lakeview.spark.pipelines.publication import Publication, Read, Result, publication_in, records_of
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.restarts import are_visible, check_publications, check_restart, flow_mark
 from lakeview.spark.pipelines.run import Spec, _Run, _with_late_workers, first_lines, lock_project
 from lakeview.spark.pipelines.sources import Places, Source, restored_at
 from lakeview.spark.stream_files import Offset

@@ -17,8 +17,7 @@ import pytest
 import lakeview as lv
 from lakeview.inspection import PipelineInspection, inspect_pipelines
 from lakeview.spark.option_values import as_spark_options
-from lakeview.spark.pipelines.project import write_project
-from lakeview.spark.pipelines.project_files import FILE
+from lakeview.spark.pipelines.project import FILE, write_project
 from lakeview.storage.access import StoreAccess
 from tests.builders.s3 import Bucket, new_bucket, s3_server
 

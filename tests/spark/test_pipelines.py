@@ -20,10 +20,10 @@ from lakeview.model.clock import system_clock
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.spark.pipelines.config import Dataset, Expectation, Mode, parse_config
 from lakeview.spark.pipelines.graph import FlowNode, Graph, Input
+from lakeview.spark.pipelines.merges import Tombstones
 from lakeview.spark.pipelines.publish import Publisher
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.pipelines.sources import added_rows
-from lakeview.spark.pipelines.tombstones import Tombstones
 from lakeview.storage.access import NO_OPTIONS
 
 RULES = """

@@ -18,9 +18,9 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.errors import DataFileMissingError, InvalidRequestError, LakeviewError, VersionNotFoundError
-from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.stream_reader import LakeviewStreamReader
 from lakeview.spark.stream_writer import LakeviewStreamWriter
+from lakeview.spark.streams import StreamOptions
 
 IDS = StructType([StructField("id", LongType())])
 

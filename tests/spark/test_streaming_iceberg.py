@@ -13,8 +13,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
 from lakeview.spark.datasource import LakeviewDataSource
-from lakeview.spark.stream_options import StreamOptions
 from lakeview.spark.stream_reader import LakeviewStreamReader
+from lakeview.spark.streams import StreamOptions
 from tests.builders.iceberg import IcebergHistory
 
 IDS = StructType([StructField("id", LongType())])

@@ -19,19 +19,17 @@ from lakeview.delta.audit.definitions import (
     transactions_advance,
 )
 from lakeview.delta.audit.files import (
+    append_only,
+    appends_remove_nothing,
     one_action_per_file,
     one_vector_per_path,
+    overwrites_leave_own_files,
     removed_files_stay_removed,
     removes_name_live_files,
+    restores_equal_target,
     vectors_only_grow,
 )
 from lakeview.delta.audit.metrics import metrics_equal_actions
-from lakeview.delta.audit.promises import (
-    append_only,
-    appends_remove_nothing,
-    overwrites_leave_own_files,
-    restores_equal_target,
-)
 from lakeview.delta.audit.reads import reads_unchanged
 from lakeview.delta.audit.run import Run, read_runs
 from lakeview.delta.log.table_log import TableLog

@@ -11,13 +11,11 @@ from lakeview.delta.lint import (
     checkpoints,
     checksums,
     files,
-    metrics,
     properties,
     protocol,
     schema,
     segment,
     statistics,
-    times,
 )
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding
@@ -80,7 +78,7 @@ AREAS = (
         _actions,
         (actions.one_of_each, actions.once_a_file, actions.read_versions, actions.append_only),
     ),
-    Area("Commit times go forward", "In-Commit Timestamps", _commits, (times.file_times, times.in_commit_times)),
+    Area("Commit times go forward", "In-Commit Timestamps", _commits, (actions.file_times, actions.in_commit_times)),
     Area(
         "Checkpoint files are whole and easy to find",
         "Checkpoints",
@@ -93,7 +91,9 @@ AREAS = (
         checkpoints.count_compared,
         (checkpoints.agree_with_replay, checksums.checksum_files, checksums.compactions),
     ),
-    Area("Metrics agree with actions", "Commit Provenance Information", _commits, (metrics.agree_with_actions,)),
+    Area(
+        "Metrics agree with actions", "Commit Provenance Information", _commits, (checksums.metrics_agree_with_actions,)
+    ),
     Area(
         "Protocol, features and properties fit each other",
         "Table Features",

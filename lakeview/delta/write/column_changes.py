@@ -15,8 +15,7 @@ from lakeview.delta.write.evolution import (
     keep_metadata,
     merge_schemas,
 )
-from lakeview.delta.write.existing_rows import HasValue
-from lakeview.delta.write.property_changes import PropertyChanges
+from lakeview.delta.write.property_changes import HasValue, PropertyChanges
 from lakeview.delta.write.property_checks import check_reserved_columns
 from lakeview.delta.write.row_rules import check_rules
 from lakeview.delta.write.schema_changes import (

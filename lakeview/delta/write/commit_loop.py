@@ -1,13 +1,30 @@
-"""One log entry into the log, exclusively: try, and where another writer was first, follow it or give up."""
+"""One log entry into the log, exclusively: try, and where another writer was first, follow it or give up. Then what is
+due after a commit: a version checksum, a checkpoint, and the cleanup of the log where the table wants it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
 
-from lakeview.delta.log.commits import Commit
+import polars as pl
+import pyarrow as pa
+
+from lakeview.delta.features import check_writable
+from lakeview.delta.log.commits import Commit, encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
+from lakeview.delta.log.times import in_commit_start, time_before
+from lakeview.delta.properties import value
+from lakeview.delta.write.checkpoint import write_checkpoint
+from lakeview.delta.write.checksum import write_checksum
+from lakeview.delta.write.log_cleanup import clean_log
+from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
+from lakeview.delta.write.writer import ENGINE
+from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, LakeviewError, StoreUnavailableError
+from lakeview.model.snapshot import milliseconds
 from lakeview.storage import back_off
 from lakeview.storage.exclusive import ExclusivePut
 
@@ -94,3 +111,71 @@ class CommitLoop:
 
 def _path(version: int) -> str:
     return f"{LOG_FOLDER}/{commit_name(version)}"
+
+
+def follow_up(
+    table: Target, version: int, properties: Mapping[str, str], clock: Clock, *, reconciled: bool = True
+) -> str | None:
+    """Do what is due after the commit of a version; returns what failed of it: the commit is made, and the next
+    checkpoint is due in a few commits. `reconciled`: as `write_checksum`."""
+    every: int = value(properties, "delta.checkpointInterval") or 10
+    try:
+        table.refresh()
+        if table.log.has_checksum(version - 1):  # a chain that some engine began goes on
+            write_checksum(table, version, reconciled=reconciled)
+        if version % every == 0:
+            write_checkpoint(table, version)
+            if value(properties, "delta.enableExpiredLogCleanup"):
+                clean_log(table, dry_run=False, clock=clock)
+    except (LakeviewError, OSError, ValueError, TypeError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+        return str(error)
+    return None
+
+
+def commit_info(
+    table: Target,
+    operation: str,
+    parameters: Mapping[str, Any],
+    metrics: Mapping[str, int],
+    clock: Clock,
+    user: str | None = None,
+) -> int:
+    """Commit what an operation did, and its user's name; returns the version. It follows every other commit.
+
+    Errors as `CommitLoop.run`, and UnsupportedTableError if another commit made the table one that must not be written.
+    """
+    base = table.state().version
+    unique = str(uuid.uuid4())
+
+    def encode(version: int) -> bytes:
+        now, state = clock(), table.state()
+        enabled = in_commit_start(state.table_protocol, state.properties)
+        info = {
+            "timestamp": milliseconds(now),
+            "operation": operation,
+            "operationParameters": dict(parameters),
+            "operationMetrics": {name: str(number) for name, number in metrics.items()},
+            "readVersion": base,
+            "isolationLevel": "SnapshotIsolation",
+            "isBlindAppend": True,
+            "engineInfo": ENGINE,
+            "txnId": unique,
+        }
+        if user is not None:
+            info["userName"] = user
+        if enabled is not None:
+            # In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's
+            previous = time_before(table.log, enabled, version)
+            own = now if previous is None else max(now, previous + timedelta(milliseconds=1))
+            info["inCommitTimestamp"] = milliseconds(own)
+        return encode_actions([("commitInfo", info)])
+
+    def follow(winner: Commit) -> None:
+        if winner.definition != (None, None):
+            state = table.state()
+            check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+
+    version = CommitLoop(table, unique).run(base, encode, follow)
+    table.refresh()
+    follow_up(table, version, table.state().properties, clock)
+    return version

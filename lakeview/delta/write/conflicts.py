@@ -145,7 +145,7 @@ def check_conflict(winner: Winner, ours: Intent, base: Metadata, protocol: Proto
     """CommitConflictError if our actions cannot follow the winner's; appends nearly always can.
 
     `base`, `protocol`: the metadata and the protocol that ours was made for. Files of which both changed rows by
-    deletion vectors are left to `lakeview.delta.write.reconcile`.
+    deletion vectors are left to `lakeview.delta.write.deletion_vectors`.
     """
     _check_definition(winner, ours, base, protocol)
     shared = ours.app_ids & {txn.app_id for _, txn in only("txn", [winner.commit])}

@@ -15,14 +15,17 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions, json_text
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
-from lakeview.delta.write.clone_marker import has_marker, without_copies
-from lakeview.delta.write.clustering import FEATURE as CLUSTERING_FEATURE
-from lakeview.delta.write.clustering import check_columns, clustering_domain
-from lakeview.delta.write.column_ids import MAX_ID, check_unique, with_column_ids
-from lakeview.delta.write.evolution import check_column_metadata, check_types
+from lakeview.delta.write.evolution import MAX_ID, check_column_metadata, check_types, check_unique, with_column_ids
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable, check_statistics_columns
 from lakeview.delta.write.row_rules import check_rules
-from lakeview.delta.write.rules import active_features, check_clustering, with_required
+from lakeview.delta.write.rules import FEATURE as CLUSTERING_FEATURE
+from lakeview.delta.write.rules import (
+    active_features,
+    check_clustering,
+    check_columns,
+    clustering_domain,
+    with_required,
+)
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.data_types import VARIANT, ArrayType, MapType, StructType
@@ -258,3 +261,26 @@ def lowest_protocol(metadata: Metadata, address: str, more: Collection[str] = ()
         return Protocol(1, 2)
     reader = sorted(features & READER_FEATURES)
     return Protocol(3, 7, reader, sorted(features)) if reader else Protocol(1, 7, None, sorted(features))
+
+
+_MARKER = re.compile(r"\.clone\.([0-9a-f]{32})\.tmp")
+
+
+def marker_name(clone: uuid.UUID) -> str:
+    """The name of the marker of a clone under way, each of whose copies has the clone's id in its path: a hidden file.
+
+    A clone that was killed leaves copies in a folder without a table, which a second attempt has to tell from the files
+    of others. The second one's vacuum deletes them, and the marker, as it does all that its table does not name.
+    """
+    return f".clone.{clone.hex}.tmp"
+
+
+def has_marker(names: Sequence[str]) -> bool:
+    """Whether one of the names in a folder is that of a marker."""
+    return any(map(_MARKER.fullmatch, names))
+
+
+def without_copies(names: Sequence[str]) -> list[str]:
+    """Those of the names of all files below a folder that are not copies of a clone whose marker is among them."""
+    clones = [str(uuid.UUID(match[1])) for match in map(_MARKER.fullmatch, names) if match is not None]
+    return [name for name in names if not any(clone in name for clone in clones)]

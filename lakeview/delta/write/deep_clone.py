@@ -14,8 +14,7 @@ from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import encode_path
 from lakeview.delta.log.vector_paths import z85_encoded
-from lakeview.delta.write.clone_marker import marker_name
-from lakeview.delta.write.create import check_no_table
+from lakeview.delta.write.create import check_no_table, marker_name
 from lakeview.delta.write.file_changes import add_of
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, DataFileMissingError, UnsupportedTableError

@@ -17,7 +17,7 @@ from lakeview.delta.features import check_writable, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import in_commit_start
-from lakeview.delta.write.column_ids import MAX_ID, with_column_ids
+from lakeview.delta.write.evolution import MAX_ID, with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
 from lakeview.delta.write.rules import (
     active_features,

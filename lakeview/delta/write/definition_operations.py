@@ -76,7 +76,7 @@ class DefinitionOperations:
         versions stay. Properties that are not given go, except those by which columns are mapped and commits are timed;
         the protocol is never downgraded."""
         from lakeview.delta.write.create import creation_parameters
-        from lakeview.delta.write.retries import until_made
+        from lakeview.delta.write.target import until_made
 
         columns = schema_of(schema)
         partitions, clustering = names_of(partition_by, "partition_by"), names_of(cluster_by, "cluster_by")

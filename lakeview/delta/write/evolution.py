@@ -1,11 +1,12 @@
-"""Schemas that a table may have: what a new one holds, what may be added to one, and what rows add to it."""
+"""Schemas that a table may have: what a new one holds, what may be added to one, and what rows add to it; and an id
+and a physical name for each mapped column (today's protocol, Column Mapping)."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lakeview.delta.write.column_ids import without_column_ids
 from lakeview.model.data_types import (
     VARIANT,
     VOID,
@@ -19,7 +20,7 @@ from lakeview.model.data_types import (
 )
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import Schema
-from lakeview.model.type_tree import nodes
+from lakeview.model.type_tree import fields_below, map_fields, nodes
 from lakeview.rows.conform import path_below
 
 _TYPES = frozenset(
@@ -214,3 +215,62 @@ _ONE_NAME = "rename one of them, or drop it: names that differ only by case are 
 
 def _refusal(message: str, place: str, fix: str = _ADD_ONLY) -> InvalidRequestError:
     return InvalidRequestError(message, fix=fix, place=place, kind="schema-change")
+
+
+_MAPPING = "delta.columnMapping."
+_ID = f"{_MAPPING}id"
+_PHYSICAL_NAME = f"{_MAPPING}physicalName"
+MAX_ID = "delta.columnMapping.maxColumnId"
+"""The property that holds the largest id that a table has ever given to a column."""
+
+
+def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -> tuple[Schema, int]:
+    """The schema with an id and a physical name for each field that has none, and the largest id now.
+
+    "Write the field id and a physical name that is universally unique"; `keep_names`: the physical name is the name,
+    for a table whose files have it, and ids are new: what the fields have is of a table that they were copied from.
+    """
+    own = (field.metadata.get(_ID) for _, field in fields_below(schema))
+    numbers = iter(range(max(largest, *(number for number in own if isinstance(number, int)), 0) + 1, 2**31))
+    last = largest
+
+    def assign(field: Field) -> Field:
+        nonlocal last
+        metadata = dict(field.metadata)
+        if keep_names or not isinstance(metadata.get(_ID), int):
+            metadata[_ID] = next(numbers)
+        if keep_names or not isinstance(metadata.get(_PHYSICAL_NAME), str):
+            metadata[_PHYSICAL_NAME] = field.name if keep_names else f"col-{uuid.uuid4()}"
+        last = max(last, metadata[_ID])
+        return replace(
+            field, metadata=metadata, id=metadata[_ID], physical_name=metadata[_PHYSICAL_NAME],
+            type=map_fields(field.type, assign),
+        )  # fmt: skip
+
+    return Schema(tuple(assign(f) for f in schema)), last
+
+
+def check_unique(schema: Schema) -> None:
+    """InvalidRequestError for a mapped schema of which two columns have one id, or two of one struct one physical name:
+    "unique" and "universally unique", so that either finds no more than one column."""
+    owners: dict[tuple[object, ...], str] = {}
+    for node in nodes(schema):
+        if node.field is None:
+            continue
+        physical = node.field.physical_name
+        for key, what in (((node.field.id,), f"id {node.field.id}"), ((node.path[:-1], physical), f"name {physical}")):
+            other = owners.setdefault(key, node.name)
+            if other != node.name:
+                raise InvalidRequestError(
+                    f"columns {other} and {node.name} are both mapped to the {what} by their metadata",
+                    fix="leave the metadata of column mapping out of the schema: the table gives ids and names",
+                    place=node.name,
+                    kind="duplicate-column-id",
+                )
+
+
+def without_column_ids(field: Field) -> Field:
+    """The field, and those within, without id and physical name: those of another table may be taken in this one."""
+    metadata = {key: value for key, value in field.metadata.items() if not key.startswith(_MAPPING)}
+    inner = map_fields(field.type, without_column_ids)
+    return replace(field, metadata=metadata, id=None, physical_name=None, type=inner)

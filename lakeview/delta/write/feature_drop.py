@@ -9,12 +9,17 @@ from datetime import timedelta
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint import write_checkpoint
-from lakeview.delta.write.feature_removal import HISTORY, check_removable, check_unused, is_of_history
-from lakeview.delta.write.feature_traces import OPERATIONS, traces
+from lakeview.delta.write.feature_removal import (
+    HISTORY,
+    OPERATIONS,
+    check_removable,
+    check_unused,
+    is_of_history,
+    traces,
+)
 from lakeview.delta.write.log_cleanup import truncate_log
 from lakeview.delta.write.property_changes import PropertyChanges
-from lakeview.delta.write.retries import until_made
-from lakeview.delta.write.target import Target
+from lakeview.delta.write.target import Target, until_made
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 

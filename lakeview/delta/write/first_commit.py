@@ -24,12 +24,12 @@ from lakeview.delta.log.actions import AddFile, DomainMetadata, Metadata
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
+from lakeview.delta.write.checkpoint.struct_statistics import with_documents
 from lakeview.delta.write.common_schema import common_schema
 from lakeview.delta.write.create import check_no_files, check_no_iceberg_table, check_schema, lowest_protocol, put_first
 from lakeview.delta.write.deep_clone import CopyFiles, copies_of, copying
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
-from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.property_checks import check_changes
 from lakeview.delta.write.row_ids import DOMAIN as ROW_DOMAIN
 from lakeview.delta.write.row_ids import tracks_rows, with_row_ids

@@ -12,18 +12,15 @@ import polars as pl
 import pyarrow as pa
 import pyroaring
 
-from lakeview.delta.write.assignments import with_other_fields, with_values
+from lakeview.delta.write.assignments import rules_of_changes, with_other_fields, with_tracking, with_values
 from lakeview.delta.write.group_reader import FileGroup, GroupReader, RowsNeeded
 from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, positions_of, together
-from lakeview.delta.write.merge import SOURCE, TARGET, Merge, When
-from lakeview.delta.write.merge_clauses import ClauseRule, both_sides, clause_rule, text_names
-from lakeview.delta.write.merge_pairs import Pairs
-from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, key_range, with_names
+from lakeview.delta.write.merge import SOURCE, TARGET, ClauseRule, Merge, When, both_sides, clause_rule, text_names
+from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, Pairs, key_range, with_names
 from lakeview.delta.write.rewrites import Change, Numbers, Rewrite
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules
 from lakeview.delta.write.stored_columns import readable_rows
-from lakeview.delta.write.update import rules_of_changes, with_tracking
 from lakeview.model.clock import Clock
 from lakeview.model.data_types import Field, StructType
 from lakeview.model.errors import InvalidRequestError

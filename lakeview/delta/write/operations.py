@@ -8,8 +8,7 @@ import msgspec
 
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable
-from lakeview.delta.write.retries import until_made
-from lakeview.delta.write.target import Progress, Target
+from lakeview.delta.write.target import Progress, Target, until_made
 from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, mapping_of, names_of, text_of
 from lakeview.model.table_body import check_point
 
@@ -289,7 +288,7 @@ class Operations(DefinitionOperations):
 
         InvalidRequestError for a range that is not in the log, or of less than two commits.
         """
-        from lakeview.delta.write.log_compaction import compact_log
+        from lakeview.delta.write.log_cleanup import compact_log
 
         return compact_log(self, integer_of(start, "start"), integer_of(end, "end"))
 

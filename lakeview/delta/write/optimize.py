@@ -11,9 +11,9 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
+from lakeview.delta.write.deletion_vectors import Rearrangement
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile, portions_of, together
-from lakeview.delta.write.moved_rows import Rearrangement
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.target import Progress

@@ -17,22 +17,23 @@ from lakeview.delta.log.actions import AddFile, DomainMetadata, Txn
 from lakeview.delta.log.commits import Commit, encode_actions, json_text
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
-from lakeview.delta.write.change_data import record_whole_files
-from lakeview.delta.write.commit_loop import CommitLoop
+from lakeview.delta.write.commit_loop import CommitLoop, follow_up
 from lakeview.delta.write.conflicts import Intent, Winner, check_conflict, isolation_level
 from lakeview.delta.write.context import MATERIALIZE_PARTITIONS, WriteContext, write_context
 from lakeview.delta.write.definition import Definition
-from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
+from lakeview.delta.write.deletion_vectors import (
+    Rearrangement,
+    VectorChange,
+    follow_deletes,
+    join_vectors,
+    replace_vectors,
+)
 from lakeview.delta.write.entry import Entry, next_in_commit_time
 from lakeview.delta.write.evolution import check_types
 from lakeview.delta.write.file_changes import FileChanges
-from lakeview.delta.write.file_selection import live_files
-from lakeview.delta.write.follow_up import follow_up
 from lakeview.delta.write.identity import with_marks
-from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.moved_rows import Rearrangement, follow_deletes
-from lakeview.delta.write.reconcile import join_vectors
-from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.live_files import LiveFile, live_files
+from lakeview.delta.write.row_changes import RowChanges, record_whole_files
 from lakeview.delta.write.row_ids import high_water_mark, later_mark, mark_domain, tracks_rows, with_row_ids
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 import polars as pl
 
 from lakeview.delta.properties import PROPERTIES, Effect
-from lakeview.delta.write.existing_rows import HasValue, Satisfies, check_rows, condition_of_rule, counterexamples
-from lakeview.delta.write.feature_removal import protocol_without
-from lakeview.delta.write.feature_traces import OPERATIONS, last_properties, traces
+from lakeview.delta.write.checkpoint.struct_statistics import with_documents
+from lakeview.delta.write.feature_removal import OPERATIONS, last_properties, protocol_without, traces
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
-from lakeview.delta.write.file_selection import live_files
-from lakeview.delta.write.live_statistics import with_documents
+from lakeview.delta.write.live_files import LiveFile, live_files
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_changes, check_name
 from lakeview.delta.write.row_rules import Expression
 from lakeview.delta.write.rules import properties_of, property_features, supported_features
 from lakeview.model.arguments import integer_of, text_of
-from lakeview.model.errors import InvalidRequestError
-from lakeview.model.printable import choices
-from lakeview.predicates.tree import Node
-from lakeview.rows.matching import check_condition
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.printable import choices, example_text, shorten
+from lakeview.model.schema import Schema
+from lakeview.predicates.condition import row_expression
+from lakeview.predicates.expressions import parse
+from lakeview.predicates.tree import Node, Path, complement
+from lakeview.rows.matching import check_condition, evaluate, frame_of
+from lakeview.storage import Storage
 
 _CONSTRAINT = "delta.constraints."
 
@@ -175,3 +178,88 @@ class PropertyChanges(PendingCommit):
         self.reads(pl.lit(value=True))
         files = live_files(self._base, self.definition, self._storage, against)
         check_rows(files, self._storage, rule)
+
+
+def condition_of_rule(rule: Expression, schema: Schema) -> pl.Expr:
+    """A rule's expression. UnsupportedTableError where it cannot be evaluated here: it would stop every write."""
+    try:
+        return row_expression(rule.text, schema, "spark")
+    except InvalidRequestError as error:
+        raise UnsupportedTableError(
+            f"the constraint {rule.name} ({shorten(rule.text, 200)}) cannot be evaluated here: {error.message}",
+            fix="write it with comparisons, arithmetic and functions that lakeview has, or add it with another engine",
+            place=rule.name,
+            kind="rule-not-evaluated",
+        ) from error
+
+
+def counterexamples(condition: pl.Expr) -> Node:
+    """What rows may break a condition, as a tree by which files are skipped whose statistics prove that none does."""
+    return complement(parse(condition))
+
+
+@dataclass(frozen=True, slots=True)
+class Satisfies:
+    """A condition that each row has to satisfy."""
+
+    condition: pl.Expr
+    subject: str
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it names."""
+        return list(dict.fromkeys(self.condition.meta.root_names()))
+
+    def __call__(self, frame: pl.DataFrame) -> pl.Series:
+        """Whether each row does. InvalidRequestError for what is neither true nor false."""
+        holds = evaluate(frame, self.condition, self.subject)
+        if holds.dtype not in (pl.Boolean, pl.Null):
+            raise InvalidRequestError(
+                f"{self.subject} is {holds.dtype}, not true or false", fix="write a comparison", kind="bad-predicate"
+            )
+        return holds.cast(pl.Boolean).fill_null(value=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HasValue:
+    """A column, or a field of structs, that must not be null in any row; a field of a null struct is null."""
+
+    path: Path
+    subject: str
+
+    @property
+    def columns(self) -> list[str]:
+        """The column."""
+        return [self.path[0]]
+
+    def __call__(self, frame: pl.DataFrame) -> pl.Series:
+        """Whether it has a value in each row."""
+        values = frame[self.path[0]].alias("values")  # a series called ^x$ would be a pattern to polars
+        has_value = values.is_not_null()
+        for part in self.path[1:]:
+            values = values.struct.unnest()[part].alias("values")
+            has_value &= values.is_not_null()
+        return has_value
+
+
+def check_rows(files: Iterable[LiveFile], storage: Storage, rule: Satisfies | HasValue) -> None:
+    """ConstraintViolationError if a row breaks a rule, with the number of such rows and the first.
+
+    `files`: those whose statistics prove nothing; they are read whole, in the rule's columns.
+    """
+    broken, example = 0, ""
+    for file in files:
+        for batch in file.batches(storage, file.task.schema.select(rule.columns)):
+            frame = frame_of(batch)
+            bad = frame.filter(~rule(frame))
+            if bad.height and not broken:
+                row = bad.row(0, named=True)
+                example = ", ".join(f"{n} = {example_text(v)}" for n, v in row.items()) + f" in {file.task.path}"
+            broken += bad.height
+    if broken:
+        rows = "1 row of the table breaks" if broken == 1 else f"{broken:,} rows of the table break"
+        raise ConstraintViolationError(
+            f"{rows} {rule.subject}{'' if broken == 1 else '; one of them'}: {example}",
+            fix="correct or delete these rows first",
+            kind="existing-rows",
+        )

@@ -14,11 +14,11 @@ from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.log.actions import CommitInfo, DomainMetadata, Metadata
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.write.column_ids import MAX_ID
+from lakeview.delta.write.checkpoint.struct_statistics import with_documents
 from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START, VACUUM_TIME
+from lakeview.delta.write.evolution import MAX_ID
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
-from lakeview.delta.write.live_statistics import with_documents
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_ids import DOMAIN, high_water_mark
 from lakeview.model.addresses import is_absolute

@@ -1,25 +1,36 @@
-"""Operations on rows: files that may hold them to positions, and positions to what becomes of the rows."""
+"""Operations on rows: files that may hold them to positions, and positions to what becomes of the rows, here or in
+another process; and statistics of files that are in a table, counted again from their rows."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import polars as pl
 import pyarrow as pa
+import pyroaring
 
-from lakeview.delta.write.assignments import Assignments
+from lakeview.delta.data.file_statistics import FileStatistics
+from lakeview.delta.log.actions import AddCDCFile, AddFile, RemoveFile
+from lakeview.delta.write.assignments import Assignments, changed_rows
+from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.deletion_vectors import Rearrangement, VectorChange, with_deletions
+from lakeview.delta.write.file_changes import FileChanges, Key
 from lakeview.delta.write.group_reader import RowsNeeded, matches_of
-from lakeview.delta.write.live_files import LiveFile
+from lakeview.delta.write.live_files import LiveFile, ahead
 from lakeview.delta.write.merge import Merge, merge_metrics
 from lakeview.delta.write.merge_rows import MergeRows
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.rewrites import Rewrite
 from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.stored_columns import stored_table, with_variant_binaries
 from lakeview.delta.write.target import Progress
-from lakeview.delta.write.update import changed_rows
-from lakeview.model.clock import Clock
+from lakeview.model.clock import Clock, system_clock
 from lakeview.rows.matching import check_condition
+from lakeview.storage import Storage
+from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 
 def with_progress(files: Sequence[LiveFile], progress: Progress | None) -> Iterator[LiveFile]:
@@ -89,3 +100,78 @@ def merge_rows(txn: PendingCommit, merge: Merge, append: Callable[[pa.Table], No
         txn.entry.parameters.update(merge.parameters())
         txn.finish(work, {})
         txn.entry.count(merge_metrics(work.counts, rows.counts, txn.files.adds[before:]))
+
+
+@dataclass
+class RowOutcome:
+    """What one part did: the actions of FileChanges, and what a transaction needs to follow other commits with them.
+
+    `paths`: of the files that were written, decoded; `counts`: in the words of operationMetrics; `whole_adds`: those of
+    `adds` whose rows are all new.
+    """
+
+    adds: list[AddFile]
+    removes: dict[Key, RemoveFile]
+    changes: list[AddCDCFile]
+    paths: list[str]
+    vectors: list[VectorChange]
+    counts: Counter[str]
+    moves: list[Rearrangement] = field(default_factory=list)
+    whole_adds: list[AddFile] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RowWork:
+    """How the rows of a table are changed, as a value that can travel to another process.
+
+    `vectors`: rows may go by deletion vectors; `feed`: changes are recorded; `roots`: where files may lie beside the
+    table's own folder; `access`: what opens its store.
+    """
+
+    context: WriteContext
+    vectors: bool
+    feed: bool
+    roots: tuple[str, ...] = ()
+    access: StoreAccess = NO_OPTIONS
+
+    def storage(self) -> Storage:
+        """The store of the table, opened in this process."""
+        return self.access.open(self.context.root, self.roots)
+
+    def run(
+        self, do: Callable[[RowChanges, FileChanges], Sequence[Rearrangement]], clock: Clock = system_clock
+    ) -> RowOutcome:
+        """Do a part of an operation. What it wrote is removed again if it fails."""
+        storage = self.storage()
+        changes = FileChanges(storage)
+        try:
+            with RowChanges(self.context, changes, storage, clock, vectors=self.vectors, feed=self.feed) as rows:
+                moves = list(do(rows, changes))
+                vectors = rows.finish()
+        except BaseException:
+            changes.discard()
+            raise
+        return RowOutcome(changes.adds, changes.removes, changes.changes, changes.paths, vectors, rows.counts, moves)
+
+
+def recompute_statistics(txn: PendingCommit, where: pl.Expr | None) -> int:
+    """Add files again with statistics counted from their rows, `dataChange` false; returns how many.
+
+    Statistics are of all rows of a file, those that a deletion vector names among them; then bounds are not tight.
+    """
+    context = txn.context()
+    data = pa.schema([f for f in context.schema.as_nullable().to_arrow() if f.name not in context.partition_columns])
+
+    def text(file: LiveFile) -> str:
+        statistics = FileStatistics(context.indexed_columns, prefix=context.string_prefix)
+        columns = with_variant_binaries(context.schema.select(data.names))
+        for batch in file.batches(txn.storage, columns, deleted=pyroaring.BitMap64()):
+            statistics.add(stored_table(pa.Table.from_batches([batch]), list(columns)))
+        document = statistics.text()
+        return document if file.row["vector"] is None else with_deletions(document, statistics.records)
+
+    files = txn.live_files(where)
+    for file, stats in zip(files, ahead(text, files), strict=True):
+        if stats != file.row["stats"]:
+            txn.files.add_again(file.row, stats)
+    return len(txn.files.adds)

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.replay import Replay
-from lakeview.delta.write.data_file import partition_folder
 from lakeview.delta.write.first_commit import absolute_path
 from lakeview.delta.write.target import Target
+from lakeview.delta.write.writer import partition_folder
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.storage import open_storage
 

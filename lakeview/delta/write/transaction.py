@@ -18,14 +18,10 @@ from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.merge import Merge, condition_of
 from lakeview.delta.write.optimize import TARGET_BYTES, optimize
-from lakeview.delta.write.partition_conditions import select_rows
 from lakeview.delta.write.restore import check_no_vacuum, check_target, restore
-from lakeview.delta.write.row_operations import change_rows, merge_rows
-from lakeview.delta.write.row_work import RowOutcome, RowWork
-from lakeview.delta.write.statistics import recompute_statistics
-from lakeview.delta.write.table_replacement import TableReplacement
+from lakeview.delta.write.row_operations import RowOutcome, RowWork, change_rows, merge_rows, recompute_statistics
 from lakeview.delta.write.target import Progress
-from lakeview.delta.write.whole_files import EVERY
+from lakeview.delta.write.whole_files import EVERY, WholeFiles, select_rows
 from lakeview.delta.write.writer import conformed_rows, write_conformed, write_files
 from lakeview.model.arguments import integer_of, names_of, optional_integer, text_of
 from lakeview.model.errors import ConstraintViolationError
@@ -36,7 +32,7 @@ from lakeview.rows.matching import check_condition
 from lakeview.storage.access import StoreAccess
 
 
-class Transaction(TableReplacement):
+class Transaction(WholeFiles):
     """One commit in the making, on the table's latest version.
 
     Data files are written as changes are made; the commit is one file, created only if it is not there. When another

@@ -1,8 +1,9 @@
-"""Changes of a transaction by whole files, as the log lists them: added, removed, replaced by partition."""
+"""Changes of a transaction by whole files, as the log lists them: added, removed, replaced by partition, or all of them
+with the schema or the definition of the table; and the conditions by which they go."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -13,10 +14,15 @@ from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.properties import value
 from lakeview.delta.write.column_changes import ColumnChanges
+from lakeview.delta.write.create import check_definition, check_schema
 from lakeview.delta.write.file_changes import REMOVAL_COLUMNS
-from lakeview.delta.write.partition_conditions import one_of, partition_condition, select_rows
+from lakeview.delta.write.rules import FEATURE, changed_domain
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.schema import Schema, polars_type
 from lakeview.model.snapshot import milliseconds
+from lakeview.predicates.evaluation import not_evaluated
+from lakeview.predicates.query import is_nameable
+from lakeview.predicates.row_wise import row_wise
 
 EVERY = pl.lit(value=True)
 """The condition that is true of every row."""
@@ -140,8 +146,127 @@ class WholeFiles(ColumnChanges):
             raise InvalidRequestError(f"{missing} is no live file of the table", place=missing, kind="file-not-live")
         return files
 
+    def replace_schema(self, schema: Schema, partition_by: Sequence[str] | None = None) -> None:
+        """Give the table another schema altogether, for the rows that come next. `partition_by`: its partition columns
+        from now on; without, those that it has, in the spelling of the schema.
+
+        InvalidRequestError unless this commit has removed every file, whose columns the schema would have to keep, and
+        for partition columns that the schema lacks.
+        """
+        self._check_no_files()
+        spellings = {name.casefold(): name for name in schema.names}
+        own = [spellings.get(name.casefold(), name) for name in self.definition.partition_columns]
+        partitions = own if partition_by is None else list(partition_by)
+        check_schema(schema, partitions)
+        self._change_schema(schema)
+        self.definition.change_partitions(partitions)
+
+    def replace_table(
+        self,
+        schema: Schema,
+        *,
+        partition_by: Sequence[str] = (),
+        cluster_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        description: str | None = None,
+    ) -> None:
+        """Remove all rows and give the table the definition of a new one. Of the properties stay those by which columns
+        are mapped and commits are timed; of the protocol everything: it is never downgraded.
+
+        InvalidRequestError and UnsupportedTableError as for a new table, ConstraintViolationError for one whose rows
+        have to stay.
+        """
+        check_definition(schema, partition_by, cluster_by, properties or {})
+        with self.files.operation():
+            self.remove()
+        self._check_no_files()
+        features = (FEATURE,) if cluster_by else ()
+        self.definition.replace(schema, partition_by, properties or {}, description, features)
+        domain = changed_domain(self.schema, cluster_by, self._base.domain_metadata())
+        self.domains += [] if domain is None else [domain]
+        self._clustering = list(cluster_by)
+        self.definition.check_writable()
+        self._touched = True
+
+    def _check_no_files(self) -> None:
+        rest = set(self._base.adds([])["key"]) - self.files.removed_paths
+        if rest or self.files.adds:
+            raise InvalidRequestError(
+                "the schema of a table can be replaced only by a commit that replaces all of its files first",
+                fix="remove all files before, or evolve the schema",
+                kind="schema-change",
+            )
+
 
 def _live_rows(files: pl.DataFrame) -> int | None:
     """The rows of files that no deletion vector names; None where the log does not tell those of all."""
     rows = files["records"] - files["deleted_records"]
     return None if rows.has_nulls() else int(rows.sum())
+
+
+_MOST_PARTITIONS = 100
+
+_KIND = "bad-predicate"
+"""As conditions that cannot be read at all."""
+
+
+def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> pl.Expr:
+    """The condition, if it is one on partition columns alone, and true or false for every value they can have.
+
+    InvalidRequestError (kinds unknown-column, not-a-partition-column, bad-predicate) otherwise: a file may hold rows
+    that a condition on another column selects beside others that it does not.
+    """
+    expression = row_wise(where, schema)
+    other = [name for name in expression.meta.root_names() if name not in partitions]
+    if other:
+        raise InvalidRequestError(
+            f"{other[0]} is no partition column: whole files can be replaced by partition only",
+            fix=f"use conditions on {', '.join(partitions)}"
+            if partitions
+            else "leave the condition out: the table is not partitioned",
+            place="where",
+            kind="not-a-partition-column",
+        )
+    _check_evaluates(expression, where, schema, partitions)
+    return expression
+
+
+def select_rows(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
+    """Which rows the condition selects: true, false, or null where it is neither. `values`: their partition values.
+
+    A condition without any column selects all rows or none, as does one on a table without partition columns.
+    InvalidRequestError (kind bad-predicate) if a value cannot be converted as the condition asks.
+    """
+    mask = _evaluate(values, condition, "the condition")
+    return mask if mask.len() == rows else pl.Series("chosen", [mask[0]] * rows, dtype=pl.Boolean)
+
+
+def one_of(partitions: pl.DataFrame) -> pl.Expr:
+    """The condition that a row lies in one of these partitions, a row each; of many, and of columns that no condition
+    can name, that it may."""
+    if partitions.height > _MOST_PARTITIONS or not all(map(is_nameable, partitions.columns)):
+        return pl.lit(value=True)
+    condition = pl.lit(value=False)
+    for row in partitions.iter_rows(named=True):
+        same = pl.lit(value=True)
+        for name, part in row.items():
+            column = pl.col(name)
+            same &= column.is_null() if part is None else column == pl.lit(part, partitions[name].dtype)
+        condition |= same
+    return condition
+
+
+def _check_evaluates(expression: pl.Expr, where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> None:
+    empty = pl.DataFrame(schema={name: polars_type(schema[name].type) for name in partitions})
+    dtype = _evaluate(empty, expression, str(where)).dtype
+    if dtype != pl.Boolean:
+        raise InvalidRequestError(
+            f"{where!s} is {dtype}, not true or false", fix="write a comparison", place="where", kind=_KIND
+        )
+
+
+def _evaluate(values: pl.DataFrame, condition: pl.Expr, name: str) -> pl.Series:
+    try:
+        return values.select(condition.alias("chosen")).to_series()
+    except pl.exceptions.PolarsError as error:
+        raise not_evaluated(name, error, "compare partition columns with values of their own types") from error

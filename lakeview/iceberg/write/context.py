@@ -1,4 +1,7 @@
-"""A table's current metadata to what writing its data files takes."""
+"""A table's current metadata to what writing its data files takes, their paths included.
+
+The paths are those of Iceberg's Java library (`LocationProviders`; for the properties its docs, Write properties).
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,13 @@ import pyarrow as pa
 from lakeview.iceberg.metadata.locate import FOLDER
 from lakeview.iceberg.metadata.locations import canonical, relocate_path
 from lakeview.iceberg.metadata.partition_fields import PartitionSpec
+from lakeview.iceberg.metadata.transforms import murmur3
 from lakeview.iceberg.metadata.types import parse_schema, struct_fields
 from lakeview.iceberg.state import State
-from lakeview.iceberg.write.data_locations import DataLocations, data_locations
+from lakeview.iceberg.write.commits import not_honoured, unsupported_table
 from lakeview.iceberg.write.metrics import MetricColumn, metered_columns
 from lakeview.iceberg.write.stored_schema import stored_schema
-from lakeview.iceberg.write.writability import not_honoured, unsupported_table
+from lakeview.model.addresses import is_absolute
 from lakeview.model.data_types import DataType, Field
 from lakeview.model.schema import Schema
 from lakeview.rows.open_files import ROWS_PER_FILE
@@ -213,3 +217,67 @@ def avro_name(name: str) -> str:
     """A name as the reference implementation spells it: `a b` is `a_x20b`, `1st` is `_1st`."""
     spelled = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"_x{ord(c):X}" for c in name)
     return f"_{spelled}" if spelled[:1].isdigit() else spelled
+
+
+_DATA, _FOLDER_STORAGE, _OBJECT_STORAGE = "write.data.path", "write.folder-storage.path", "write.object-storage.path"
+_HASHED, _PARTITIONED = "write.object-storage.enabled", "write.object-storage.partitioned-paths"
+_ENTROPY_BITS = 20
+_ENTROPY_FOLDERS = (slice(0, 4), slice(4, 8), slice(8, 12), slice(12, 20))
+
+
+@dataclass(frozen=True)
+class DataLocations:
+    """Where new data files lie. `prefix`: the recorded path above them; `folder`: its address.
+
+    `hashes_names`: a hash of a file's name comes first ("object store file layout"), so that a store which limits
+    requests by prefix spreads them; `context`: folders that tell tables apart which share the prefix, after the hash;
+    `partition_folders`: whether folders are named by the partition.
+    """
+
+    prefix: str
+    folder: str
+    hashes_names: bool = False
+    context: str | None = None
+    partition_folders: bool = True
+
+    def name(self, partition: str, file: str) -> str:
+        """The path, below the prefix, of a file whose partition has these folders: `a=1/b=2`, or an empty text."""
+        name = f"{partition}/{file}" if partition and self.partition_folders else file
+        if not self.hashes_names:
+            return name
+        bits = f"{murmur3(name.encode()):032b}"[-_ENTROPY_BITS:]
+        hash_ = "/".join(bits[part] for part in _ENTROPY_FOLDERS)
+        if self.context is not None:
+            return f"{hash_}/{self.context}/{name}"
+        return f"{hash_}/{name}" if self.partition_folders else f"{hash_}-{name}"
+
+
+def data_locations(state: State, location: str) -> DataLocations:
+    """Where new data files of a table lie that is recorded at a location.
+
+    UnsupportedTableError for a property that names no address, CorruptTableError for a path that climbs, and
+    AccessDeniedError for one outside the table and the allowed roots: the writer of a table's properties must not
+    choose what else its other writers write to.
+    """
+    properties = state.metadata.properties
+    hashed = _is_true(properties, _HASHED, default=False)
+    names = (_DATA, _OBJECT_STORAGE, _FOLDER_STORAGE) if hashed else (_DATA, _FOLDER_STORAGE)
+    setting = next((name for name in names if name in properties), None)
+    prefix = f"{location}/data" if setting is None else properties[setting].rstrip("/")
+    if setting is not None and not is_absolute(prefix):
+        # file_path: "Full URI for the file with FS scheme"
+        raise not_honoured(setting, properties[setting])
+    inside = f"{canonical(prefix)}/".startswith(f"{canonical(location)}/")
+    context = None if inside or not hashed else "/".join(canonical(location).strip("/").split("/")[-2:])
+    _address(state, f"{prefix}/{context or 'data'}/f")
+    partition_folders = not hashed or _is_true(properties, _PARTITIONED, default=True)
+    return DataLocations(prefix, _address(state, f"{prefix}/f").rpartition("/")[0], hashed, context, partition_folders)
+
+
+def _address(state: State, path: str) -> str:
+    return state.storage.resolve(state.locations.resolve(path))
+
+
+def _is_true(properties: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """As Java's Boolean.parseBoolean."""
+    return properties[name].lower() == "true" if name in properties else default

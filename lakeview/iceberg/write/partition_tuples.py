@@ -12,7 +12,7 @@ from lakeview.iceberg.manifests.partitions import map_values
 from lakeview.iceberg.metadata.single_values import in_calendar
 from lakeview.iceberg.metadata.transforms import TEMPORAL, Transform, exact_decimal
 from lakeview.iceberg.write.context import WriteContext
-from lakeview.iceberg.write.recorded_values import to_recorded_values
+from lakeview.iceberg.write.metrics import to_recorded_values
 from lakeview.iceberg.write.stored_schema import stored_rows
 from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError

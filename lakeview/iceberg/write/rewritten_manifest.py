@@ -9,11 +9,10 @@ from typing import Any
 import polars as pl
 
 from lakeview.iceberg.state import State
-from lakeview.iceberg.write.avro_schemas import partition_names
 from lakeview.iceberg.write.context import WriteContext, check_spec
-from lakeview.iceberg.write.manifest import BLOCK_BYTES, manifest_file, partition_summaries
+from lakeview.iceberg.write.manifest import BLOCK_BYTES, manifest_file, partition_names, partition_summaries
+from lakeview.iceberg.write.metrics import to_recorded_values
 from lakeview.iceberg.write.partition_tuples import Tuple
-from lakeview.iceberg.write.recorded_values import to_recorded_values
 from lakeview.model.errors import UnsupportedTableError
 
 _EXISTING, _DELETED = 0, 2

@@ -16,17 +16,13 @@ from lakeview.iceberg.metadata.locate import FOLDER, read_metadata
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.state import State
-from lakeview.iceberg.write.commits import Target, commits_of
+from lakeview.iceberg.write.commits import Target, check_commits, check_continues, commits_of
 from lakeview.iceberg.write.context import WriteContext, recorded_location
-from lakeview.iceberg.write.data_file import NewFile
-from lakeview.iceberg.write.files import discard
-from lakeview.iceberg.write.manifest import manifest_record, write_manifest
-from lakeview.iceberg.write.manifest_list import ManifestList
-from lakeview.iceberg.write.metadata_file import NewSnapshot
+from lakeview.iceberg.write.data_file import NewFile, discard
+from lakeview.iceberg.write.manifest import ManifestList, manifest_record, write_manifest
+from lakeview.iceberg.write.metadata_file import NewSnapshot, StreamBatch
 from lakeview.iceberg.write.removal import Removal, TouchedManifest, removed_counts
 from lakeview.iceberg.write.rewritten_manifest import context_of_spec, rewrite_manifest
-from lakeview.iceberg.write.stream_batch import StreamBatch
-from lakeview.iceberg.write.writability import check_commits, check_continues
 from lakeview.model.clock import Clock
 from lakeview.model.config import VERSION
 from lakeview.model.errors import CommitConflictError, LakeviewError

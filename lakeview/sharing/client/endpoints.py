@@ -21,11 +21,11 @@ from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.login import log_in
 from lakeview.sharing.client.profile import Profile, TableName
 from lakeview.sharing.client.refusals import RetryLaterError, failure
-from lakeview.sharing.protocol.capabilities import Capabilities, parse_capabilities
 from lakeview.sharing.protocol.messages import (
     CAPABILITIES_HEADER,
     JSON,
     VERSION_HEADER,
+    Capabilities,
     Page,
     QueryRequest,
     ResponseFormat,
@@ -33,6 +33,7 @@ from lakeview.sharing.protocol.messages import (
     SharePage,
     TablePage,
     moment_text,
+    parse_capabilities,
     path_of,
     table_path,
 )

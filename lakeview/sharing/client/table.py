@@ -23,14 +23,12 @@ from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.sharing.client.answers import Head
-from lakeview.sharing.client.changes import check_range, range_after, shared_changes
-from lakeview.sharing.client.earliest_version import history_findings, shared_versions
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.limits import Limits
-from lakeview.sharing.client.portable_tasks import portable_task, reach
+from lakeview.sharing.client.portable_tasks import check_range, portable_task, range_after, reach, shared_changes
 from lakeview.sharing.client.profile import Profile, TableName
 from lakeview.sharing.client.range_file import block_cache
-from lakeview.sharing.client.state import SharedState, head_of
+from lakeview.sharing.client.state import SharedState, head_of, history_findings, shared_versions
 
 _MAX_STATES = 4
 

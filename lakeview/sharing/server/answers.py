@@ -14,12 +14,12 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from lakeview.model.errors import LakeviewError
-from lakeview.sharing.protocol.capabilities import Capabilities
 from lakeview.sharing.protocol.messages import (
     CAPABILITIES_HEADER,
     FILE_ID_HASH_HEADER,
     LINES,
     VERSION_HEADER,
+    Capabilities,
     EndStreamAction,
     QueryRequest,
     ResponseFormat,

@@ -19,11 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lakeview.model.errors import LakeviewError
 from lakeview.sharing.protocol.messages import ErrorBody, ErrorCode, ResponseFormat
-from lakeview.sharing.server import changes, files, limits, listing, reading
-from lakeview.sharing.server.access import Caller, caller_of
+from lakeview.sharing.server import changes, files, limits, reading
 from lakeview.sharing.server.audit import AuditLog, Entry
 from lakeview.sharing.server.catalogue import Place
-from lakeview.sharing.server.context import Context
+from lakeview.sharing.server.context import Caller, Context, caller_of
 from lakeview.sharing.server.hub import Hub
 from lakeview.sharing.server.refusals import Refusal, refusal_of
 from lakeview.sharing.server.settings import Recipient
@@ -37,11 +36,11 @@ _NOBODY = Caller(Recipient(""), "")
 
 _TABLE = "/shares/{share}/schemas/{schema}/tables/{table}"
 _ENDPOINTS: tuple[tuple[str, str, str, Endpoint], ...] = (
-    ("/shares", "GET", "list", listing.shares),
-    ("/shares/{share}", "GET", "list", listing.share),
-    ("/shares/{share}/schemas", "GET", "list", listing.schemas),
-    ("/shares/{share}/schemas/{schema}/tables", "GET", "list", listing.tables),
-    ("/shares/{share}/all-tables", "GET", "list", listing.all_tables),
+    ("/shares", "GET", "list", reading.shares),
+    ("/shares/{share}", "GET", "list", reading.share),
+    ("/shares/{share}/schemas", "GET", "list", reading.schemas),
+    ("/shares/{share}/schemas/{schema}/tables", "GET", "list", reading.tables),
+    ("/shares/{share}/all-tables", "GET", "list", reading.all_tables),
     (_TABLE, "HEAD", "version", reading.version),
     (f"{_TABLE}/version", "GET", "version", reading.version),
     (f"{_TABLE}/metadata", "GET", "metadata", reading.metadata),

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from lakeview.delta.sharing import Metadata, Protocol, schema_text, vector_path, without_nulls
-from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
+from lakeview.model.data_types import Field
 from lakeview.model.schema import Schema
+from lakeview.model.type_tree import map_fields
 from lakeview.sharing.protocol.messages import CHANGE_FEED, FileFormat, MetadataLine, ProtocolLine, ResponseFormat
 from lakeview.sharing.server.lines import Row, delta_row, parquet_row, servable
 from lakeview.sharing.server.refusals import unsupported_form
@@ -64,18 +65,7 @@ def public_schema(schema: Schema) -> str:
 def public_field(field: Field) -> Field:
     """A column with its comment, and nothing else that the log records of it."""
     comment = {} if field.comment is None else {"comment": field.comment}
-    return Field(field.name, _public_type(field.type), field.nullable, comment)
-
-
-def _public_type(type_: DataType) -> DataType:
-    match type_:
-        case StructType(fields):
-            return StructType(tuple(public_field(f) for f in fields))
-        case ArrayType(element, nulls):
-            return ArrayType(_public_type(element), nulls)
-        case MapType(key, value, nulls):
-            return MapType(_public_type(key), _public_type(value), nulls)
-    return type_
+    return Field(field.name, map_fields(field.type, public_field), field.nullable, comment)
 
 
 def add_row(row: Mapping[str, Any], response_format: ResponseFormat, scheme: str) -> Row:

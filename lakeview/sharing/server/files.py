@@ -12,10 +12,9 @@ from starlette.responses import Response
 
 from lakeview.model.errors import AccessDeniedError, LakeviewError
 from lakeview.sharing.protocol.messages import ErrorCode
-from lakeview.sharing.server.access import may_still_read
 from lakeview.sharing.server.answers import TimelyResponse
 from lakeview.sharing.server.catalogue import Place
-from lakeview.sharing.server.context import Context
+from lakeview.sharing.server.context import Context, may_still_read
 from lakeview.sharing.server.hub import Hub
 from lakeview.sharing.server.refusals import Refusal, forbidden
 from lakeview.sharing.server.settings import Recipient

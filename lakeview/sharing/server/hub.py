@@ -22,11 +22,10 @@ from lakeview.sharing.server.audit import AuditLog
 from lakeview.sharing.server.catalogue import Catalogue
 from lakeview.sharing.server.config_file import check_settings, read_settings
 from lakeview.sharing.server.limits import RateLimit
-from lakeview.sharing.server.profiles import profile_of
 from lakeview.sharing.server.settings import Settings
 from lakeview.sharing.server.signing import FileSigner, Keys, StoreUrls, TokenSigner, load_keys
 from lakeview.sharing.server.sources import Sources
-from lakeview.sharing.server.tokens import PREFIX, Token, TokenFile, digest
+from lakeview.sharing.server.tokens import PREFIX, Token, TokenFile, digest, profile_of
 
 T = TypeVar("T")
 _LOG = logging.getLogger("lakeview.sharing.server")

@@ -11,9 +11,8 @@ import polars as pl
 from lakeview.model.clock import Clock
 from lakeview.sharing.server.catalogue import Catalogue
 from lakeview.sharing.server.config_file import read_settings
-from lakeview.sharing.server.profiles import endpoint_of, new_profile
 from lakeview.sharing.server.settings import Settings, TableEntry
-from lakeview.sharing.server.tokens import TokenFile
+from lakeview.sharing.server.tokens import TokenFile, endpoint_of, new_profile
 
 _MOMENT = pl.Datetime("us", "UTC")
 

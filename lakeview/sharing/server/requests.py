@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 import msgspec
 
 from lakeview.model.printable import printable
-from lakeview.sharing.protocol.capabilities import Capabilities, parse_capabilities
 from lakeview.sharing.protocol.messages import (
     CAPABILITIES_HEADER,
     FILE_ID_HASH_HEADER,
+    Capabilities,
     QueryRequest,
     ResponseFormat,
+    parse_capabilities,
 )
 from lakeview.sharing.server import limits
 from lakeview.sharing.server.refusals import Refusal, bad_parameter, malformed_request, unsupported_form

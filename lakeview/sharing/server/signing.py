@@ -2,6 +2,8 @@
 
 Two keys, one for files and one for tokens, are kept in a file readable by its owner only and shared by all workers. One
 is replaced by `rotate`; what the one before it signed is accepted until it expires by itself.
+
+Files of secrets are written whole, readable by their owner only, and changed by one process at a time.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ import hmac
 import logging
 import os
 import secrets
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,9 +25,9 @@ from itsdangerous.encoding import base64_decode, base64_encode
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.sharing.server.lines import Url, quote_path
-from lakeview.sharing.server.private_files import rewrite_privately, write_privately
 from lakeview.storage import Storage
 from lakeview.storage.byte_cache import ByteBoundedCache
+from lakeview.storage.local_files import sync_folder, write_temporary
 
 T = TypeVar("T")
 _BYTES = 32
@@ -216,3 +218,67 @@ def url_of(storage: Storage, signer: FileSigner, grant: Grant, base: str, now: i
     ):
         return ours
     return theirs
+
+
+def write_privately(path: Path, data: bytes, *, exclusively: bool = False) -> None:
+    """Put a new file in a place, readable and writable by its owner only; `exclusively`: FileExistsError if one is
+    there.
+
+    A link in that place is replaced, not followed, and so is what another user may have put there.
+    """
+    _put(str(path), data, exclusively=exclusively)
+
+
+def rewrite_privately(path: Path, data: bytes) -> None:
+    """Change a file that is ours already: links are followed, and it stays its owner's.
+
+    A token made by `sudo` must not lock out the server, which runs as another user.
+    """
+    place = os.path.realpath(path)
+    try:
+        stat = os.stat(place)
+    except FileNotFoundError:
+        _put(place, data)
+        return
+    _put(place, data, owner=(stat.st_uid, stat.st_gid))
+
+
+def _put(place: str, data: bytes, *, exclusively: bool = False, owner: tuple[int, int] | None = None) -> None:
+    temporary = write_temporary(place, b"")
+    try:
+        os.chmod(temporary, 0o600)
+        if owner is not None and os.name != "nt" and os.geteuid() == 0:
+            os.chown(temporary, *owner)
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if exclusively:
+            os.link(temporary, place)
+        else:
+            os.replace(temporary, place)
+        sync_folder(os.path.dirname(place) or ".")
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+@contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Hold the folder of a file against other processes that would change it too; they wait. Its folder is made.
+
+    Not on Windows, where a folder cannot be held: the later of two writers wins there.
+    """
+    folder = os.path.dirname(os.path.realpath(path))
+    os.makedirs(folder, exist_ok=True)
+    if os.name == "nt":
+        yield
+        return
+    import fcntl  # not there on Windows
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

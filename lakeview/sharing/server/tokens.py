@@ -1,4 +1,5 @@
-"""Bearer tokens to recipients: made, listed, rotated, revoked; only their hashes are kept.
+"""Bearer tokens to recipients: made, listed, rotated, revoked; only their hashes are kept. A recipient is sent one in a
+profile file.
 
 A token is 256 random bits behind a prefix that secret scanners know again; it is shown once, when it is made. The file
 is JSON, written whole and readable by its owner only; a server takes up its changes with the next request.
@@ -8,21 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
-from lakeview.sharing.server.private_files import one_at_a_time, rewrite_privately
+from lakeview.sharing.server.settings import Settings
+from lakeview.sharing.server.signing import one_at_a_time, rewrite_privately
 
 PREFIX = "lvs_"
 _LIVE_TOKENS = 2
@@ -182,3 +185,52 @@ def _with_unique_ids(tokens: list[Token]) -> tuple[Token, ...]:
         if twice := [value for value, count in Counter(values).items() if count > 1]:
             raise msgspec.ValidationError(f"two tokens have the {what} {twice[0][:16]}")
     return tuple(tokens)
+
+
+def endpoint_of(settings: Settings) -> str:
+    """Where clients reach the API."""
+    if settings.public_url is not None:
+        return settings.public_url.rstrip("/") + settings.endpoint
+    scheme = "https" if settings.ssl is not None else "http"
+    return f"{scheme}://{settings.host}:{settings.port}{settings.endpoint}"
+
+
+def profile_of(settings: Settings, token: str, expires: datetime | None) -> dict[str, Any]:
+    """A profile file: version 1, which every client reads."""
+    profile: dict[str, Any] = {
+        "shareCredentialsVersion": 1,
+        "endpoint": endpoint_of(settings) + "/",
+        "bearerToken": token,
+    }
+    if expires is not None:
+        profile["expirationTime"] = expires.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return profile
+
+
+def token_file(configuration: Path, settings: Settings, clock: Clock) -> TokenFile:
+    """The tokens of a configuration. InvalidRequestError if it names no file for them."""
+    if settings.tokens is None:
+        raise InvalidRequestError(
+            f"{configuration.name} names no file of tokens", fix="add tokens: tokens.json", kind="bad-configuration"
+        )
+    return TokenFile(Path(settings.tokens), clock)
+
+
+def new_profile(
+    configuration: Path,
+    settings: Settings,
+    recipient: str,
+    clock: Clock,
+    make_token: Callable[[TokenFile], tuple[str, Token]],
+) -> tuple[bytes, Token]:
+    """The profile file of a recipient with a new token, and what is stored of the token.
+
+    InvalidRequestError if the configuration names no such recipient or no file of tokens; errors of `make_token`.
+    """
+    book = token_file(configuration, settings, clock)
+    if recipient not in {r.name for r in settings.recipients}:
+        raise InvalidRequestError(
+            f"{configuration.name} names no recipient {recipient}", fix="add the recipient and its shares first"
+        )
+    text, token = make_token(book)
+    return json.dumps(profile_of(settings, text, token.expires), indent=2).encode() + b"\n", token

@@ -1,8 +1,11 @@
-"""Deletes, updates and rearrangements of files, each file by one task."""
+"""Deletes, updates, rearrangements and copies of files, each file by one task."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -10,25 +13,25 @@ from pyspark.sql import SparkSession
 
 from lakeview.delta.properties import value
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.deep_clone import FileCopy, copy_files
+from lakeview.delta.write.deletion_vectors import Rearrangement
 from lakeview.delta.write.file_changes import FileChanges
+from lakeview.delta.write.first_commit import clone
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.moved_rows import Rearrangement
 from lakeview.delta.write.operations import predicates
-from lakeview.delta.write.optimize import (
-    TARGET_BYTES,
-    groups_of,
-    optimize_metrics,
-    order_columns,
-    rewrite,
-)
-from lakeview.delta.write.retries import until_made
+from lakeview.delta.write.optimize import TARGET_BYTES, groups_of, optimize_metrics, order_columns, rewrite
 from lakeview.delta.write.row_changes import RowChanges
-from lakeview.delta.write.row_operations import change_files
-from lakeview.delta.write.row_work import RowOutcome, RowWork
+from lakeview.delta.write.row_operations import RowOutcome, RowWork, change_files
+from lakeview.delta.write.target import until_made
 from lakeview.model.clock import system_clock
+from lakeview.model.errors import LakeviewError, UnsupportedTableError
 from lakeview.predicates import predicate
+from lakeview.spark.addresses import delta_table
+from lakeview.spark.dml.catalog import path_of
 from lakeview.spark.dml.jobs import run_parts, take_paths, task_work
 from lakeview.spark.writer import ENGINE
+from lakeview.storage import Storage, open_storage
+from lakeview.storage.access import StoreAccess
 
 _PART_BYTES = 128 << 20
 """Of the files of one task."""
@@ -135,3 +138,59 @@ def _change(
 
 def _rewrite(work: RowWork, z_order_by: Sequence[str], group: Sequence[LiveFile]) -> RowOutcome:
     return work.run(lambda rows, changes: [rewrite(rows, changes, group, z_order_by, system_clock)])
+
+
+_COPIED_BYTES = 256 << 20
+"""Of the files that one task copies."""
+
+
+def clone_table(
+    spark: SparkSession,
+    table: DeltaTable,
+    target: str,
+    properties: Mapping[str, str],
+    *,
+    shallow: bool,
+    replace: bool,
+    **point: Any,
+) -> DeltaTable:
+    """A clone of the latest version, or of that at `version=` or `at=`, with `properties` besides its own; the files of
+    one that is not shallow are copied by tasks of Spark. UnsupportedTableError with `replace`."""
+    address = path_of(target) or target
+    if replace:
+        raise UnsupportedTableError(
+            "lakeview clones to an address without a table",
+            fix="clone to another address, or write toDF() to it",
+            place=address,
+            kind="unsupported-clone",
+        )
+    options = table.storage.options
+    table.refresh()
+    storage = open_storage(address, options=options, config=table.storage.config, decode=True)
+    copy = None if shallow else partial(_copy_by_tasks, spark)
+    clone(table, storage, system_clock, new_properties=properties, copy=copy, **point)
+    return delta_table(address, "changed", "", StoreAccess(options))
+
+
+def _copy_by_tasks(spark: SparkSession, copies: Sequence[FileCopy], source: Storage, target: Storage) -> None:
+    runs: list[list[FileCopy]] = []
+    room = 0
+    for copy in copies:
+        if not runs or copy.size > room:
+            runs.append([])
+            room = _COPIED_BYTES
+        runs[-1].append(copy)
+        room -= copy.size
+    copy_run = partial(
+        _copy_run, source.root, StoreAccess.of(source), target.root, StoreAccess.of(target), source.config.roots
+    )
+    for outcome in run_parts(spark, runs, copy_run):
+        if isinstance(outcome, LakeviewError):
+            raise outcome
+
+
+def _copy_run(
+    root: str, access: StoreAccess, target: str, target_access: StoreAccess, roots: Sequence[str],
+    copies: Sequence[FileCopy],
+) -> None:  # fmt: skip
+    copy_files(copies, access.open(root, roots), target_access.open(target, roots))

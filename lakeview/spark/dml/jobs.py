@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeview.delta.write.row_work import RowOutcome, RowWork
+from lakeview.delta.write.row_operations import RowOutcome, RowWork
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.errors import LakeviewError
 from lakeview.spark.aborted_writes import remove_files

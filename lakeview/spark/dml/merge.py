@@ -17,9 +17,9 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge, merge_metrics
 from lakeview.delta.write.merge_rows import MergeRows
-from lakeview.delta.write.retries import until_made
 from lakeview.delta.write.row_changes import PACKED_BYTES
-from lakeview.delta.write.row_work import RowWork
+from lakeview.delta.write.row_operations import RowWork
+from lakeview.delta.write.target import until_made
 from lakeview.delta.write.transaction import Transaction
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.data_types import PrimitiveType

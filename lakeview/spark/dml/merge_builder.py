@@ -1,8 +1,8 @@
-"""A merge in the making, with the calls of Delta's own builder."""
+"""A merge in the making, and files to rearrange, with the calls of Delta's own builders."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,6 +11,7 @@ from lakeview.delta.write.merge import SOURCE, TARGET, Merge
 from lakeview.model.data_types import StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.qualifiers import qualifiers, with_qualifiers
+from lakeview.spark.dml import changes, results
 from lakeview.spark.dml.columns import Condition, Values, sql_text
 from lakeview.spark.dml.merge import empty_source, merge
 from lakeview.spark.dml.merge_source import aliases
@@ -130,3 +131,31 @@ class DeltaMergeBuilder:
 
 def _elsewhere(plan: Merge) -> int | None:
     raise InvalidRequestError(f"the merge on {plan.on} is run by its builder", fix="call execute() of the builder")
+
+
+class DeltaOptimizeBuilder:
+    """Files to write again: all, or those of the partitions that a condition selects."""
+
+    def __init__(self, spark: SparkSession, target: delta.table.DeltaTable, where: str | None = None) -> None:
+        self._spark = spark
+        self._table = target
+        self._where = where
+
+    def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
+        """Only partitions that a condition on partition columns selects."""
+        return DeltaOptimizeBuilder(self._spark, self._table, sql_text(partitionFilter))
+
+    def executeCompaction(self) -> DataFrame:
+        """Write small files again as few large ones; returns `results.OPTIMIZE`, the files that came and went."""
+        return self._optimize([])
+
+    def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
+        """Order rows along a curve through columns; returns `results.OPTIMIZE`, the files that came and went."""
+        names = [name for col in cols for name in ([col] if isinstance(col, str) else col)]
+        if not names:
+            raise InvalidRequestError("no column to order by is named", fix="name one to six", kind="bad-order")
+        return self._optimize(names)
+
+    def _optimize(self, columns: Sequence[str]) -> DataFrame:
+        version = changes.optimize(self._spark, self._table, self._where, columns)
+        return results.optimize_result(self._spark, self._table, version)

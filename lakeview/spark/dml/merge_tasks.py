@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyroaring
 
+from lakeview.delta.write.deletion_vectors import Rearrangement
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows
-from lakeview.delta.write.moved_rows import Rearrangement
 from lakeview.delta.write.row_changes import RowChanges
-from lakeview.delta.write.row_work import RowOutcome, RowWork
+from lakeview.delta.write.row_operations import RowOutcome, RowWork
 from lakeview.delta.write.writer import write_files
 from lakeview.model.clock import system_clock
 from lakeview.rows.batches import batches_of

@@ -19,13 +19,11 @@ from lakeview.model.arguments import hours_of, optional_count
 from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml import catalog, changes, results
-from lakeview.spark.dml.clones import clone_table
+from lakeview.spark.dml.changes import clone_table
 from lakeview.spark.dml.columns import Condition, Values, sql_text
-from lakeview.spark.dml.merge_builder import DeltaMergeBuilder
-from lakeview.spark.dml.optimize_builder import DeltaOptimizeBuilder
+from lakeview.spark.dml.merge_builder import DeltaMergeBuilder, DeltaOptimizeBuilder
 from lakeview.spark.dml.table_builder import Creation, DeltaTableBuilder
-from lakeview.spark.tables import table
-from lakeview.spark.timestamps import timestamp_of
+from lakeview.spark.tables import table, timestamp_of
 from lakeview.spark.types import from_spark, struct_type
 from lakeview.storage.access import StoreAccess
 

@@ -13,7 +13,7 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.spark.pipelines.config import Dataset, PipelineConfig
 from lakeview.spark.pipelines.expectations import check_condition, check_rules
 from lakeview.spark.pipelines.graph import Graph, same_dataset
-from lakeview.spark.pipelines.project_files import FILE
+from lakeview.spark.pipelines.project import FILE
 from lakeview.spark.pipelines.records import commits_after
 
 _COLUMNS = ("keys", "order_by", "partition_by")

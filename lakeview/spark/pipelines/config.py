@@ -17,7 +17,7 @@ from lakeview.model.addresses import normalise
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices
 from lakeview.predicates.condition import to_expression
-from lakeview.spark.pipelines.project_files import CORRECT, FILE, bad_pipeline, read_text, read_yaml
+from lakeview.spark.pipelines.project import CORRECT, FILE, bad_pipeline, read_text, read_yaml
 from lakeview.storage.access import StoreAccess
 from lakeview.storage.configured import section_options, store_kind
 

@@ -39,9 +39,8 @@ from lakeview.spark.option_values import STORAGE_PREFIX, as_spark_options, flag
 from lakeview.spark.pipelines.checks import check_results
 from lakeview.spark.pipelines.config import read_config
 from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
-from lakeview.spark.pipelines.lineage import Checkpoints
+from lakeview.spark.pipelines.lineage import Checkpoints, are_visible, check_publications, check_restart
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.restarts import are_visible, check_publications, check_restart
 
 _FAILED_FLOW = re.compile(r"Flow '?`?([^' ]+?)`?'? has FAILED")
 

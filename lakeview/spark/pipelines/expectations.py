@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
-from lakeview.delta.write.partition_conditions import select_rows
+from lakeview.delta.write.whole_files import select_rows
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, quote_name
 from lakeview.predicates import predicate

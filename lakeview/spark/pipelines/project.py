@@ -1,14 +1,17 @@
-"""`lakeview pipeline init`: a folder to a small pipeline that runs: an input, its files and its configuration."""
+"""The files of a pipeline's project, and `lakeview pipeline init`: a folder to a small pipeline that runs: an input,
+its files and its configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+import yaml
 
 from lakeview.model.errors import InvalidRequestError
-from lakeview.spark.pipelines.project_files import FILE, SPECS
+from lakeview.model.yaml_documents import load_yaml, yaml_problem
 
 _SPEC = """\
 # The pipeline as Spark Declarative Pipelines know it (Spark 4.1 and newer).
@@ -114,3 +117,53 @@ def write_specification(folder: Path, place: Path, name: str) -> None:
     """Write the specification of the project `name` for the time when its folder lies at `place`, an absolute path."""
     spec = _SPEC.format(name=name, storage=(place / "storage").as_uri())
     (folder / SPECS[0]).write_text(spec, encoding="utf-8")
+
+
+FILE = "lakeview-pipeline.yml"
+SPECS = ("spark-pipeline.yml", "spark-pipeline.yaml")
+"""The names that Spark has for the specification of a pipeline."""
+
+CORRECT = "correct the file"
+
+
+def read_text(path: Path) -> str:
+    """The text of a file of a project. InvalidRequestError for one that is not there or no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InvalidRequestError(
+            f"{path} is not there", fix="run `lakeview pipeline init` to see one", place=str(path)
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(
+            f"{path} is no UTF-8: {error}", fix="save the file as UTF-8", place=str(path), kind="bad-pipeline"
+        ) from error
+
+
+def read_yaml(text: str, place: str) -> Any:
+    """The document in the text of a file. InvalidRequestError with the line of what is no YAML."""
+    try:
+        return load_yaml(text)
+    except yaml.YAMLError as error:
+        raise bad_pipeline(f"it is no YAML: {yaml_problem(error)}", place) from error
+    except RecursionError as error:
+        raise bad_pipeline("it refers to itself, or is nested too deep", place) from error
+
+
+def find_spec(folder: Path) -> Path:
+    """The specification of the Spark pipeline in a folder. InvalidRequestError unless there is exactly one."""
+    paths = [folder / name for name in SPECS if (folder / name).is_file()]
+    if len(paths) != 1:
+        raise InvalidRequestError(
+            f"{folder} has {'two specifications' if paths else 'no specification'} of a Spark pipeline",
+            fix=f"have one of {' and '.join(SPECS)}; `lakeview pipeline init DIR` writes a project",
+            place=str(folder),
+        )
+    return paths[0]
+
+
+def bad_pipeline(problem: str, place: str, fix: str = CORRECT) -> InvalidRequestError:
+    """The error for a file whose text means nothing."""
+    return InvalidRequestError(
+        f"{place} is no configuration of a pipeline: {problem}", fix=fix, place=place, kind="bad-pipeline"
+    )

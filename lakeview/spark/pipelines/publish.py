@@ -29,7 +29,7 @@ from lakeview.spark.pipelines.checks import (
 )
 from lakeview.spark.pipelines.config import Action, Dataset, Mode
 from lakeview.spark.pipelines.graph import FORMAT, Graph
-from lakeview.spark.pipelines.merges import merge_plan
+from lakeview.spark.pipelines.merges import Tombstones, merge_plan
 from lakeview.spark.pipelines.publication import (
     Publication,
     Read,
@@ -40,7 +40,6 @@ from lakeview.spark.pipelines.publication import (
 )
 from lakeview.spark.pipelines.records import Records, Row, commits_after, transaction_version
 from lakeview.spark.pipelines.sources import Places, Source, added_rows, only_grew, restored_at, table_at
-from lakeview.spark.pipelines.tombstones import Tombstones
 from lakeview.spark.types import from_spark
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 

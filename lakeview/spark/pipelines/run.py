@@ -25,11 +25,10 @@ from lakeview.spark.addresses import delta_table
 from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.pipelines.config import PipelineConfig, read_config
 from lakeview.spark.pipelines.graph import Graph
-from lakeview.spark.pipelines.lineage import Checkpoints, flow_lineage, table_ids
-from lakeview.spark.pipelines.project_files import find_spec, read_text, read_yaml
+from lakeview.spark.pipelines.lineage import Checkpoints, flow_lineage, flow_mark, table_ids
+from lakeview.spark.pipelines.project import find_spec, read_text, read_yaml
 from lakeview.spark.pipelines.publish import Publisher, Step
 from lakeview.spark.pipelines.records import Records, Row, commits_after
-from lakeview.spark.pipelines.restarts import flow_mark
 from lakeview.spark.pipelines.server import ATTEMPTS, LATE_WORKER, Server, local_server, remote_server
 
 LOCK = ".lakeview-pipeline.lock"

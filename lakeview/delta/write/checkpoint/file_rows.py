@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -18,6 +18,7 @@ from lakeview.delta.data.statistics import physical_leaves
 from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.file_actions import COLUMN_TYPES, text_maps
 from lakeview.delta.log.paths import encode_paths
+from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.struct_statistics import StructStatistics, documents_of, parsed_partitions
 from lakeview.delta.write.context import indexed_leaves
@@ -79,46 +80,33 @@ class Shape:
         return list(dict.fromkeys([*(column for column, _ in (*_ADD.values(), *_REMOVE.values())), *texts]))
 
 
-class CheckpointTraits(Protocol):
-    """What the shape of a table's checkpoints follows from: a `Replay` is one."""
-
-    @property
-    def metadata(self) -> Metadata:
-        """The metadata in force."""
-
-    @property
-    def table_protocol(self) -> TableProtocol:
-        """The protocol in force."""
-
-    def domain_metadata(self) -> pl.DataFrame:
-        """DOMAIN_METADATA."""
-
-
 @dataclass(frozen=True)
 class Definition:
-    """The same as a value that can travel to another process. `domains`: DOMAIN_METADATA."""
+    """What the shape of a table's checkpoints follows from, as a value that can travel to another process. `domains`:
+    DOMAIN_METADATA."""
 
     metadata: Metadata
-    table_protocol: TableProtocol
+    protocol: TableProtocol
     domains: pl.DataFrame
 
-    def domain_metadata(self) -> pl.DataFrame:
-        """DOMAIN_METADATA."""
-        return self.domains
+    @classmethod
+    def of(cls, state: Replay) -> Definition:
+        """That of a version."""
+        return cls(state.metadata, state.table_protocol, state.domain_metadata())
 
 
-def shape_of(state: CheckpointTraits) -> Shape:
+def shape_of(definition: Definition) -> Shape:
     """What a table's properties ask of its checkpoints: `delta.checkpoint.writeStatsAsJson` (true where it is not set)
     and `delta.checkpoint.writeStatsAsStruct` (false)."""
-    properties = state.metadata.properties
+    properties = definition.metadata.properties
     documents = value(properties, "delta.checkpoint.writeStatsAsJson") is not False
     if not value(properties, "delta.checkpoint.writeStatsAsStruct"):
         return Shape(documents, None, ())
-    schema = table_schema(state.metadata.schema_string, state.table_protocol, properties)
-    partition_columns = state.metadata.partition_columns or []
+    schema = table_schema(definition.metadata.schema_string, definition.protocol, properties)
+    partition_columns = definition.metadata.partition_columns or []
     leaves = physical_leaves(schema, None, partition_columns)
     if documents:  # without them, statistics of the other columns would be lost
-        clustering = clustering_columns(schema, state.domain_metadata())
+        clustering = clustering_columns(schema, definition.domains)
         indexed = indexed_leaves(schema, partition_columns, properties, clustering)
         leaves = [leaf for leaf in leaves if leaf[1] in indexed]
     return Shape(documents, StructStatistics(leaves), partition_fields(schema, partition_columns))

@@ -27,17 +27,17 @@ from lakeview.delta.log.paths import (
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import retention, value
-from lakeview.delta.write.checkpoint.action_file import ActionFile
+from lakeview.delta.write.checkpoint.order import SortedActions
 from lakeview.delta.write.checkpoint.other_actions import (
     STATE_ARROW_TYPES,
     V2_ARROW_TYPES,
     Action,
+    ActionFile,
     action_columns,
     state_actions,
 )
 from lakeview.delta.write.checkpoint.part_numbers import part_without_file
 from lakeview.delta.write.checkpoint.present import has_other_files, is_present
-from lakeview.delta.write.checkpoint.sorted_actions import SortedActions
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Target
 from lakeview.model import limits
@@ -175,7 +175,7 @@ def point_at_parts(table: Target, plan: CheckpointPlan, size: int, size_in_bytes
 
 @dataclass(frozen=True)
 class SidecarFile:
-    """A sidecar that is written: its name, bytes and actions."""
+    """A sidecar, or another file of a checkpoint, that is written: its name, bytes and actions."""
 
     name: str
     size_in_bytes: int

@@ -1,18 +1,22 @@
-"""The actions of a state that are no files, and what a V2 checkpoint says of itself, to columns of a checkpoint."""
+"""The actions of a state that are no files, and what a V2 checkpoint says of itself, to columns of a checkpoint; and
+rows of actions to the bytes of one Parquet file of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from io import BytesIO
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.file_rows import TEXTS
+from lakeview.delta.write.property_checks import checkpoint_codec, checkpoint_page_version
 from lakeview.model.snapshot import milliseconds
 
 Action = tuple[str, dict[str, Any]]
@@ -110,3 +114,93 @@ def action_columns(actions: Sequence[Action]) -> dict[str, pa.Array]:
         rows = [fields if action == kind else None for action, fields in actions]
         columns[kind] = pl.Series(kind, rows, dtype=types[kind]).to_arrow()
     return columns
+
+
+_DICTIONARIES = ("partitionValues", "partitionValues_parsed", "tags", "storageType", "clusteringProvider")
+
+_SNAPPY_ROWS = 256
+"""A file of at most so many rows is compressed with snappy: zstd begins a stream for each of its fifty leaves, which
+takes twice the time of all else. A million adds with statistics of 18 columns are 114 MB with zstd, 274 MB with snappy,
+which takes as long."""
+
+FEW_ROWS = 1024
+"""Fewer rows of one call share a row group with others."""
+
+
+class ActionFile:
+    """One file of actions in the making: a column for each kind, a row group for each call of `write` with many rows;
+    few rows share one, since each has forty columns.
+
+    The same actions give the same bytes. `properties`: the table's, which say how its files are compressed, else the
+    size of the file decides, and of which version its pages are.
+    """
+
+    def __init__(self, types: Mapping[str, pa.DataType], properties: Mapping[str, str]) -> None:
+        self.rows = 0
+        self._compression = checkpoint_codec(properties)
+        self._page_version = checkpoint_page_version(properties)
+        self._few: list[pa.Table] = []
+        self._schema = pa.schema(list(types.items()))
+        self._sink = BytesIO()
+        self._writer: pq.ParquetWriter | None = None
+
+    def write(self, columns: Mapping[str, pa.Array]) -> None:
+        """Write rows; a kind that is not among the columns is null in them."""
+        count = len(next(iter(columns.values())))
+        arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in self._schema]
+        table = pa.Table.from_arrays(arrays, schema=self._schema)
+        self.rows += count
+        if count < FEW_ROWS:
+            self._few.append(table)
+            return
+        self._write_few()
+        self._write_group(table)
+
+    def _write_few(self) -> None:
+        if self._few:
+            self._write_group(pa.concat_tables(self._few))
+            self._few.clear()
+
+    def _write_group(self, table: pa.Table) -> None:
+        self._begin().write_table(table, row_group_size=table.num_rows)
+
+    def _begin(self) -> pq.ParquetWriter:
+        if self._writer is None:
+            compression = self._compression or ("snappy" if self.rows <= _SNAPPY_ROWS else "zstd")
+            # values of other leaves hardly repeat, and a dictionary of them is only tried and given up
+            leaves = _leaves(self._schema)
+            repeating = [leaf for leaf in leaves if any(part in _DICTIONARIES for part in leaf.split("."))]
+            self._writer = pq.ParquetWriter(
+                self._sink,
+                self._schema,
+                compression=compression,
+                use_dictionary=repeating or False,
+                store_schema=False,
+                data_page_version=self._page_version,
+            )
+        return self._writer
+
+    def close(self) -> bytes:
+        """The whole file."""
+        self._write_few()
+        self._begin().close()
+        return self._sink.getvalue()
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    leaves: list[str] = []
+
+    def walk(type_: pa.DataType, path: str) -> None:
+        if pa.types.is_struct(type_):
+            for field in type_:
+                walk(field.type, f"{path}.{field.name}")
+        elif pa.types.is_map(type_):
+            leaves.extend((f"{path}.key_value.key", f"{path}.key_value.value"))
+        elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+            leaves.append(f"{path}.list.element")
+        else:
+            leaves.append(path)
+
+    for field in schema:
+        walk(field.type, field.name)
+    return leaves

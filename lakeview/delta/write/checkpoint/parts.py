@@ -17,11 +17,16 @@ import pyarrow as pa
 from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
 from lakeview.delta.log.newest_files import not_replaced
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS
-from lakeview.delta.write.checkpoint.action_file import ActionFile
 from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition, Shape, action_types, shape_of
 from lakeview.delta.write.checkpoint.files import CheckpointPlan, SidecarFile, point_at_parts, write_top_file
 from lakeview.delta.write.checkpoint.order import GROUP_ROWS, identities
-from lakeview.delta.write.checkpoint.other_actions import STATE_ARROW_TYPES, Action, action_columns, state_actions
+from lakeview.delta.write.checkpoint.other_actions import (
+    STATE_ARROW_TYPES,
+    Action,
+    ActionFile,
+    action_columns,
+    state_actions,
+)
 from lakeview.delta.write.checkpoint.part_numbers import part_numbers, part_without_file
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import StoreUnavailableError
@@ -46,13 +51,10 @@ class PackedActions:
 
 
 @dataclass(frozen=True)
-class PartFile:
-    """A file that was written: its name, bytes, actions, and adds among them."""
+class PartFile(SidecarFile):
+    """The file of a part, and the adds among its actions."""
 
     part: int
-    name: str
-    size_in_bytes: int
-    actions: int
     adds: int
 
 
@@ -107,7 +109,7 @@ class PartWork:
         data = file.close()
         name = self.names[part] if self.names else f"{uuid.uuid4()}.parquet"
         self.access.open(self.root, self.roots).put(f"{LOG_FOLDER if self.names else SIDECARS}/{name}", data)
-        return PartFile(part, name, len(data), file.rows, adds)
+        return PartFile(name, len(data), file.rows, part, adds)
 
     def _pack(self, actions: pl.DataFrame, kind: str, shape: Shape) -> Iterator[PackedActions]:
         if kind == "remove" and self.expired_before is not None:
@@ -153,7 +155,7 @@ def _groups(tables: Sequence[pa.Table], kind: str) -> Iterator[pa.Array]:
 def part_work(table: Target, plan: CheckpointPlan) -> PartWork:
     """What the processes that write a planned checkpoint get."""
     state, storage = plan.state, table.storage
-    definition = Definition(state.metadata, state.table_protocol, state.domain_metadata())
+    definition = Definition.of(state)
     return PartWork(
         storage.root,
         definition,
@@ -182,6 +184,6 @@ def finish_parts(table: Target, plan: CheckpointPlan, part_files: Sequence[PartF
     size, size_in_bytes = sum(file.actions for file in files), sum(file.size_in_bytes for file in files)
     adds = sum(file.adds for file in files)
     if plan.is_v2:
-        write_top_file(table, plan, [SidecarFile(file.name, file.size_in_bytes, file.actions) for file in files], adds)
+        write_top_file(table, plan, files, adds)
     else:
         point_at_parts(table, plan, size, size_in_bytes, adds)

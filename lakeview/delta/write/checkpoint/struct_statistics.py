@@ -18,6 +18,8 @@ from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.file_statistics import put_below, timestamp_text
 from lakeview.delta.data.partition_values import parse_values
 from lakeview.delta.data.statistics import Leaf, Path
+from lakeview.delta.log.file_events import IDENTITY
+from lakeview.delta.log.replay import Replay
 from lakeview.model.data_types import DecimalType, Field
 from lakeview.model.schema import polars_type
 
@@ -119,3 +121,14 @@ def _plain(value: Any) -> Any:
 def _struct(tree: Tree, name: str) -> pl.Series:
     columns = {key: _struct(inner, key) if isinstance(inner, dict) else inner for key, inner in tree.items()}
     return pl.DataFrame(columns).to_struct(name)
+
+
+def with_documents(adds: pl.DataFrame, state: Replay) -> pl.DataFrame:
+    """FILE_ACTIONS of live files with `stats`, which are made of `stats_parsed` where a checkpoint has that alone: a
+    file that is added again keeps its statistics."""
+    structs = state.adds(["stats_parsed"]) if adds["stats"].has_nulls() else adds
+    if "stats_parsed" not in structs.columns:
+        return adds
+    structs = structs.select(*IDENTITY, "stats_parsed")
+    parsed = adds.join(structs, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")["stats_parsed"]
+    return adds.with_columns(documents_of(adds["stats"], parsed).alias("stats"))

@@ -15,12 +15,11 @@ from lakeview.delta.features import check_writable
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path, is_staged, is_temporary
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import retention as table_retention
+from lakeview.delta.write.commit_loop import commit_info
 from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START
-from lakeview.delta.write.info_commit import commit_info
 from lakeview.delta.write.rules import active_features
 from lakeview.delta.write.target import Progress, Target
-from lakeview.delta.write.vacuum.links import without_linked
-from lakeview.delta.write.vacuum.used_files import added_since, expired_files, needed_files
+from lakeview.delta.write.vacuum.used_files import added_since, expired_files, needed_files, without_linked
 from lakeview.model.addresses import is_absolute
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.column_values import moments
