@@ -1,7 +1,5 @@
 """A protocol action to a verdict: may this reader read the table, may this writer write it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -4,8 +4,6 @@ An audit log that is written once a minute has half a million commits a year, an
 version of its table. No row is lost: only files and commits that no version of the last weeks needs are deleted.
 """
 
-from __future__ import annotations
-
 import logging
 
 from lakeview.delta.table import DeltaTable

@@ -4,8 +4,6 @@ One table for all: the writer sets and honours properties by it, Spark's options
 values by it.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ gets actions without a log: `read_head` checks a table's protocol and metadata, 
 file listings, statistics and rows of its actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """A log's versions to replayed states, cached, with the schema and the description that each has."""
 
-from __future__ import annotations
-
 import threading
 
 from lakeview.delta.data.column_mapping import table_schema

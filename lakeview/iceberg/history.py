@@ -1,7 +1,5 @@
 """Snapshots, their logs and manifests to what happened: VERSIONS and ACTIONS."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The manifests of all snapshots to LIFETIMES, with statistics where columns are asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """A table's metadata and manifests to findings: what contradicts itself, and which section of the spec it breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise

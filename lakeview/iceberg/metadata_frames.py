@@ -1,7 +1,5 @@
 """What an Iceberg table's metadata file says, as frames: snapshots, schemas, refs, specs, orders, manifests, logs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

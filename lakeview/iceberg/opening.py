@@ -1,7 +1,5 @@
 """An address to an Iceberg table: its folder, the metadata folder in it, or one metadata file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 """Listings of a table's folder and of its data path to the files that none of its snapshots names (iceberg spec,
 Snapshots)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Findings that cite a section of the Iceberg specification: of schemas and of delete files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import polars as pl

@@ -1,7 +1,5 @@
 """A metadata file to everything a table keeps of it: places, manifests, history."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from lakeview.iceberg.history import TreeHistory

@@ -1,7 +1,5 @@
 """An Iceberg table: its metadata file to snapshots, history and rows."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -5,8 +5,6 @@ and one backtick is a syntax error. So they are handed over by position. Timesta
 session, and conditions are evaluated in UTC, as everywhere in lakeview.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar

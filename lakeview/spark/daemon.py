@@ -6,8 +6,6 @@ threads is there. It is for sessions of a minute or two on this machine, by `spa
 the build of the demo lake. All others have Spark's.
 """
 
-from __future__ import annotations
-
 import gc
 
 from pyspark import daemon

@@ -1,7 +1,5 @@
 """A DataFrame to a commit of a table: by Spark's own Parquet writer where it can, else by `format("lakeview")`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

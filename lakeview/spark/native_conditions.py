@@ -1,7 +1,5 @@
 """Whether Spark's own Parquet writer writes the files that a table needs: in its types, by its names and rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa

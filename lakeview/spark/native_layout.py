@@ -14,8 +14,6 @@ exactly what the log says, in a type whose text is read in one way, Spark's own 
 exactly what the log says, in a type whose text is read in one way, Spark's own partition columns cost nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Spark writes into a folder of its own in the table's. Tasks read the statistics 
 the files get the names and places that those of our own writer have, and the writer of `format("lakeview")` commits.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -2,8 +2,6 @@
 the options of a store, and to those of writes to Iceberg tables alone. An option that means nothing is refused, with
 what was meant."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Hive's names, which Spark gives otherwise, have one spelling for null and for a 
 tell capital letters by their case alone, which not all file systems do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl

@@ -1,8 +1,6 @@
 """Micro-batches to commits, each at most once: a commit names the query and the number of its batch. The writer is that
 of the format that the table has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 """The options of a write to a Delta table to how its files are written, of the table that is there or of one that the
 commit creates; and to what an overwrite replaces: all rows, some of them, partitions, or files by their names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """The audit of a Delta log: every commit to verdicts, law by law, from actions and statistics alone."""
 
-from __future__ import annotations
-
 from lakeview.delta.audit.audit import audit
 
 __all__ = ["audit"]

@@ -1,7 +1,5 @@
 """Every law over every run of a log: commits to AUDIT."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Laws of conservation: rows and nulls of commits that only rearrange data, and rows of row-level operations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Laws of what is not a file: protocol, row ids, in-commit timestamps and transaction versions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

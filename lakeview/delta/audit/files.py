@@ -1,8 +1,6 @@
 """Laws of the file set: which files a commit may add and remove, what deletion vectors may do, and what an append, an
 overwrite and a restore promise by their names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """What commits report against what their actions do: operationMetrics by operation and engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

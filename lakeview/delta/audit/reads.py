@@ -1,7 +1,5 @@
 """The law of reads: what an operation read, and which commits between its readVersion and its own changed it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Commits to what they say of themselves, besides their file actions: one record a commit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """A log to its runs: unbroken commits with the files that were live before them, each commit read once."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Counts and bounds as documents and parsed structs record them, in the types of their columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import polars as pl

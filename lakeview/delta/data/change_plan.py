@@ -1,7 +1,5 @@
 """Commits to the files that hold what they changed (today's protocol, Reader Requirements for AddCDCFile)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

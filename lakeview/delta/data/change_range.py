@@ -1,7 +1,5 @@
 """A log and two versions to a ChangeScan: which commits, what held when, what is a change, and may they be read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

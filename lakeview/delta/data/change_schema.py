@@ -1,7 +1,5 @@
 """Schemas within a range of versions to a verdict: can their rows be read as those of its last version?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lakeview.delta.data.type_widening import widens

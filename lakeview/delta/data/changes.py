@@ -1,7 +1,5 @@
 """A range of versions to the rows they inserted, updated and deleted: first a plan, then its files, batch by batch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

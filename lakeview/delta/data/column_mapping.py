@@ -1,7 +1,5 @@
 """A metaData action and the column mapping in force to the table's schema (delta protocol, Column Mapping)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from lakeview.delta.data.schemas import broken_schema, parse_schema

@@ -1,7 +1,5 @@
 """Field metadata, properties and domains to RULES: what a table says about its columns besides their types."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

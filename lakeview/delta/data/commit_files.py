@@ -1,7 +1,5 @@
 """A commit to the files that it adds, as a state that a scan can be made of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

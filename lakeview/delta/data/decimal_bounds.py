@@ -1,7 +1,5 @@
 """Bounds of decimals to bounds that hold: some writers take them through a double, which rounds them."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import polars as pl

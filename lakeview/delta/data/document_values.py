@@ -1,7 +1,5 @@
 """Values of statistics documents, each document by itself: what the faster way gives too, and is compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum

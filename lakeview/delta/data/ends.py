@@ -1,7 +1,5 @@
 """Two versions of a log to the rows that only one of them has, from their live files; nothing between them is read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import polars as pl

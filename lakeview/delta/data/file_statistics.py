@@ -1,7 +1,5 @@
 """Rows of one file to the JSON text of its statistics (delta protocol, Per-file Statistics)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """Live add actions to FILES, and the loader that fills a Delta Snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

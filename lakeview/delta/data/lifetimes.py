@@ -1,7 +1,5 @@
 """The lifetimes of files with their statistics, for views of every version at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Partition values: recorded text to typed columns, and back (delta protocol, Partition Value Serialization)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from datetime import UTC, date, datetime

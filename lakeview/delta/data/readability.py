@@ -1,7 +1,5 @@
 """The log and one listing of the data to VERSIONS: which versions can be read, and why not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """Row tracking: a table's properties and add actions to an id and a commit version for each row (delta protocol)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 
 from lakeview.model.data_types import Field, PrimitiveType

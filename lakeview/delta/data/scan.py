@@ -1,7 +1,5 @@
 """A filter and a version to the files that have to be read, and to rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """schemaString to Schema, and back (delta protocol, Schema Serialization Format)."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,8 +1,6 @@
 """Per-file statistics: JSON text and parsed structs to STATISTICS, for the columns asked (delta protocol, Per-file
 Statistics). What is missing or cannot be read is unknown: null."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Recorded type changes to a verdict: are files of every earlier type readable (delta protocol, Type Widening)?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

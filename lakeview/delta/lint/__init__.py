@@ -4,8 +4,6 @@ It looks at every file of the log, not only at what the latest version needs, an
 raising: a table that no longer opens is the one that needs it most.
 """
 
-from __future__ import annotations
-
 from lakeview.delta.lint.checkup import check
 
 __all__ = ["check"]

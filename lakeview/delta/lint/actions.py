@@ -1,8 +1,6 @@
 """Commits one by one: two actions where the protocol allows one, files that come and go at once, and times that go
 back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Do checkpoints, checksums and compactions say what the commits say?"""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import reduce

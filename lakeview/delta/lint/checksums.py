@@ -1,8 +1,6 @@
 """Figures that are recorded beside the actions of the log, compared with them: version checksum files, log compactions
 and the metrics of commits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

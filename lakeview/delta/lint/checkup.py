@@ -1,7 +1,5 @@
 """Every check in one table, run one after the other: a log to findings, worst first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime

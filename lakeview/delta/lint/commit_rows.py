@@ -1,7 +1,5 @@
 """Commits to the rows and file events that the log doctor's checks look at."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any

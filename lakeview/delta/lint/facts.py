@@ -3,8 +3,6 @@
 Nothing here raises for what a log does wrong: what cannot be read is a fact too. Stores that do not answer do raise.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Live files: their paths, partition values and deletion vectors, and whether the store has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 

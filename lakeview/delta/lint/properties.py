@@ -1,7 +1,5 @@
 """Table properties: names that some engine knows, and values that it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from lakeview.delta.lint.facts import LogFacts

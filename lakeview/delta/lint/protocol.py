@@ -1,7 +1,5 @@
 """Protocol versions and features: are they a pair that exists, and does the table use what it declares?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from lakeview.delta.data.column_rules import collation

@@ -1,7 +1,5 @@
 """Many cases of one kind to one finding: how many there are, and the first of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from lakeview.model.findings import Finding, Severity

@@ -1,7 +1,5 @@
 """The schema, its partition columns and its column mapping."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The files of the log: is every version there, every checkpoint whole, the hint right, the tail short?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

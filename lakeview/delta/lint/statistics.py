@@ -1,7 +1,5 @@
 """Statistics and deletion vectors of live files: do their numbers contradict each other?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

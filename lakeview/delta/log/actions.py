@@ -1,7 +1,5 @@
 """The actions of a Delta log, as the protocol spells them (delta protocol, Actions). Unknown fields are skipped."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The arrays of a checkpoint's leaves to columns of FILE_ACTIONS."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Errors of libraries over a file of a checkpoint to ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Leaves of the add or remove column of a Parquet file to columns of FILE_ACTIONS."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

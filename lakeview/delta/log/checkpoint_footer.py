@@ -1,7 +1,5 @@
 """The footer of a Parquet file of actions: which leaves it has, where they have values, and what it may decode to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 

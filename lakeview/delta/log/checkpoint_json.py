@@ -1,7 +1,5 @@
 """One JSON file of a V2 checkpoint to the actions it holds (today's protocol, V2 Spec)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property

@@ -3,8 +3,6 @@
 A checkpoint of a million files is read leaf by leaf, and the footer's null counts say which row groups to leave out.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """One file of a checkpoint as a value: what another process needs to read its file actions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

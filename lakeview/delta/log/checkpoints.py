@@ -4,8 +4,6 @@ A V2 checkpoint is known by what it holds, not by its name: it occurs under a UU
 the classic name as well. So sidecars are looked for in every single-file checkpoint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What the commits of a log say of themselves, and the sums of their file actions: a frame with one row a commit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """Commit files: bytes to actions, and back."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

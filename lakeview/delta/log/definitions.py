@@ -1,8 +1,6 @@
 """The protocol and metaData actions of a log: of its commits, and of the checkpoints that bridge what is gone
 (its bases)."""
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

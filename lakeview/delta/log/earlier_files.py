@@ -1,7 +1,5 @@
 """Files that a commit removes to what they were when added: in the commits before it, then in a checkpoint."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

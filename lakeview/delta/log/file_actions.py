@@ -1,7 +1,5 @@
 """The adds and removes of commits to FILE_ACTIONS, a column for each thing that is asked for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate

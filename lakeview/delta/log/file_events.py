@@ -1,7 +1,5 @@
 """File events of commits and of checkpoints: what each removal took away, and the lifetime of every file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Commits to what happened: COMMITS, whole or by page, the life of every file, and schema changes."""
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Sequence

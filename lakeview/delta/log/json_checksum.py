@@ -1,7 +1,5 @@
 """JSON to the checksum that `_last_checkpoint` carries (delta protocol, JSON checksum)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

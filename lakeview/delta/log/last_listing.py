@@ -1,7 +1,5 @@
 """What the last reading of a checkpoint gave, for the next who asks for some of the same."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.delta.log.log_segment import CheckpointFiles

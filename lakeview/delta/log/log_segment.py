@@ -1,7 +1,5 @@
 """A listing of the log to the files that make one version: a complete checkpoint and the commits after it."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Older and newer FILE_ACTIONS to those that count, the last of each file (delta protocol, Action Reconciliation)."""
 
-from __future__ import annotations
-
 from hashlib import blake2b
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Names in `_delta_log`, and the paths that actions record: text to what it stands for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

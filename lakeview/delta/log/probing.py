@@ -1,7 +1,5 @@
 """The log of a table in a store that shows no folders: names that it must have, tried one by one and side by side."""
 
-from __future__ import annotations
-
 import msgspec
 
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, checkpoint_name, commit_name

@@ -1,7 +1,5 @@
 """`numRecords` of per-file statistics to a column of row counts."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

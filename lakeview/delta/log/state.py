@@ -1,7 +1,5 @@
 """What tells the files of one version, and what reads their statistics where the log is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The files of `_delta_log` to bytes and actions: each commit is read once while it is needed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -7,8 +7,6 @@ the file times, so that a table copied yesterday does not seem to have begun and
 tells no times.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Deletion vector descriptors to the files they name (today's protocol, Deletion Vectors, Derived Fields); Z85 text."""
 
-from __future__ import annotations
-
 import base64
 import re
 import uuid

@@ -1,7 +1,5 @@
 """Assignments to columns and to fields of structs: the columns that their values make, and the rows of an update."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias

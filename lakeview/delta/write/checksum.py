@@ -1,7 +1,5 @@
 """The state of a table at a version to its version checksum file (today's protocol, Version Checksum File)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Changes of the columns of a table, without its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 """One log entry into the log, exclusively: try, and where another writer was first, follow it or give up. Then what is
 due after a commit: a version checksum, a checkpoint, and the cleanup of the log where the table wants it."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import timedelta

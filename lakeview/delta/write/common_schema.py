@@ -1,7 +1,5 @@
 """The schema that Parquet files have in common, from their footers: columns of the widest type of any."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """A winning commit and what we meant to do: can ours be placed after it, or not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta

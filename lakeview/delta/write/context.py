@@ -1,7 +1,5 @@
 """A table's schema and properties to what writing its files takes."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field

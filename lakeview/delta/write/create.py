@@ -1,7 +1,5 @@
 """A schema to the log of a new, empty table: version 0."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 The place of a row is made of the quantile that each of its values lies in, bit by bit in turn (a Z-order curve).
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Live files of a table to copies of them below another root, and to the add actions that name the copies."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

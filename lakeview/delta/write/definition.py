@@ -1,7 +1,5 @@
 """The metadata and the protocol of a table, as a commit leaves them."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime

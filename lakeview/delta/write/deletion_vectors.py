@@ -2,8 +2,6 @@
 Deletion Vectors); and rows of one file that another writer deleted meanwhile: the vectors of both joined, so that
 neither has to begin again, and where ours wrote the file again, deleted from where the rows are now."""
 
-from __future__ import annotations
-
 import struct
 import uuid
 import zlib

@@ -1,7 +1,5 @@
 """What a commit says about itself: its commitInfo action (delta protocol, Commit Provenance Information)."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 """Schemas that a table may have: what a new one holds, what may be added to one, and what rows add to it; and an id
 and a physical name for each mapped column (today's protocol, Column Mapping)."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace

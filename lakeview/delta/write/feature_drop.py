@@ -1,8 +1,6 @@
 """A table with a feature to one without it: its traces go first, then the feature, for which history may have to go
 (as `ALTER TABLE ... DROP FEATURE ... [TRUNCATE HISTORY]` of Delta Lake)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 

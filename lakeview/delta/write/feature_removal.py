@@ -1,7 +1,5 @@
 """A table feature that no version uses to the protocol without it (today's protocol, Drop Feature)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 

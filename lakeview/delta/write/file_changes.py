@@ -1,7 +1,5 @@
 """The files that a transaction adds and removes, as the actions of its commit."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Version 0 of a table that names files which are there already: a clone's, or those of a folder of Parquet files."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections import Counter

@@ -1,7 +1,5 @@
 """Data files that another engine wrote for a table to the statistics that our own writer records of their rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Identity columns: the values that a table gives to new rows, and how far they have got (today's protocol, Identity
 Columns)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,6 @@
 """A table's log to the files of it that no version within the log's retention needs (today's protocol, Metadata
 Cleanup); and a run of commits to one file that holds what they add up to (Log Compaction Files)."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

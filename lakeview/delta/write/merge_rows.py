@@ -1,7 +1,5 @@
 """The rows of a merge: which source row matches each row of the table, and what the clauses make of both."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property

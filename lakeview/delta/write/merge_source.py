@@ -1,8 +1,6 @@
 """The source of a merge: its rows by number, its columns as the table spells them, its keys in the table's types, and
 which of them match the rows of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Many small files to few large ones, the same rows: in the order that they have, or along a curve through columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a transaction has gathered to the bytes of one log entry, placed after all that was committed meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property

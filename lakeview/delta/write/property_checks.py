@@ -1,7 +1,5 @@
 """Properties that are set, and those of a table that is written: honoured, harmless, or refused by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

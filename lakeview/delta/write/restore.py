@@ -1,7 +1,5 @@
 """A table as it was at an earlier version, as a new commit: its files, its definition and its domains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any

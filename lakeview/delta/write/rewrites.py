@@ -1,8 +1,6 @@
 """Rows of files that are written again, and what of them changes or goes: small parts with one change are changed at
 once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, TypeAlias

@@ -1,8 +1,6 @@
 """Rows that leave files, change or come: deletion vectors where the table has them, else files in place of files; and
 files that a commit adds or removes whole, as change data."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Row ids for the files of a commit (today's protocol, Row Tracking, Writer Requirements)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -1,8 +1,6 @@
 """Operations on rows: files that may hold them to positions, and positions to what becomes of the rows, here or in
 another process; and statistics of files that are in a table, counted again from their rows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a table demands of each row: columns that it computes are filled in, its constraints are checked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

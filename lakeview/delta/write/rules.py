@@ -1,8 +1,6 @@
 """What a table demands of those who write it: the features that it uses, and the protocol that they need (today's
 protocol, Table Features); the columns that data is clustered by (Clustered Table)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import polars as pl

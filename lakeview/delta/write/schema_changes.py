@@ -1,7 +1,5 @@
 """A schema and one change to the schema after it: columns renamed, dropped, widened, moved, described."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Rows to the columns of data files: physical names and field ids where columns are mapped (today's protocol, Column
 Mapping)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Lists of data files for engines that read Parquet and no log: Hive's symlink format, for Presto, Athena and Hive."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from lakeview.delta.features import column_mapping_mode

@@ -1,8 +1,6 @@
 """What a writer needs of the table it writes to, and operations that are done again where the commit of another writer
 collided with theirs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol, TypeAlias

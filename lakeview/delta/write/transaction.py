@@ -1,7 +1,5 @@
 """A transaction: changes gathered, then committed as one log entry, exclusively, or not at all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

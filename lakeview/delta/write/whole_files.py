@@ -1,8 +1,6 @@
 """Changes of a transaction by whole files, as the log lists them: added, removed, replaced by partition, or all of them
 with the schema or the definition of the table; and the conditions by which they go."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Rows to data files with statistics: what an append, or a task of a cluster, writes before anything is committed."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any

@@ -1,8 +1,6 @@
 """Snapshots to steps: what each changed in the manifests of its parent, every manifest read once; steps to the story
 of the files that came and went along the line of a snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ Levels of a namespace and the table are separated by dots, as Iceberg's identifi
 sign that is part of a name is percent-encoded.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from urllib.parse import unquote

@@ -5,8 +5,6 @@ is for lakeview to read, below the allowed roots and with its own rules for move
 place of its own access to files (its property py-io-impl).
 """
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 from pyiceberg.io import FileIO

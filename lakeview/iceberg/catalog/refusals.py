@@ -4,8 +4,6 @@ Their texts are not passed on, and neither are they as causes: some print every 
 Only a server's own words are shown, without anything that looks like a secret.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from contextlib import suppress

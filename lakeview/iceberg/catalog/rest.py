@@ -5,8 +5,6 @@ pyiceberg's own loading of a table is not used: it refuses metadata that its mod
 that opens files from the table's properties, which any writer of the table may set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any

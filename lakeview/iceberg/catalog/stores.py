@@ -1,7 +1,5 @@
 """What a catalog says of a store, in Iceberg's words, to storage options."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

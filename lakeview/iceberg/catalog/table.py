@@ -1,7 +1,5 @@
 """A catalog's address to a table that follows its catalog, and the names of the tables that a catalog holds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any

@@ -4,8 +4,6 @@ Decided as a table of booleans, files by deletes, a block of it at a time. Files
 set of them: a thousand deletes of twenty thousand files are no pairs, but a few sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

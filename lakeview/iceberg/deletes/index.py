@@ -1,7 +1,5 @@
 """Live data and delete entries to pairs: which delete file applies to which data file (iceberg spec, Scan Planning)."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.iceberg.manifests.metrics import Metrics

@@ -4,8 +4,6 @@ A delete applies by sequence number and partition whatever the version, so that 
 what a scan of every version would (`index.pairs` is the same for one version).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Delete files and deletion vectors to positions in a data file (iceberg spec, Delete Formats, Deletion Vectors)."""
 
-from __future__ import annotations
-
 import threading
 import zlib
 from collections.abc import Callable, Iterator

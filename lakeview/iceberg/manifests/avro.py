@@ -5,8 +5,6 @@ called by their ids (`f100`), and records without fields, which take no bytes an
 left out.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """Avro files taken apart: header, schema with fields called by their ids, blocks inflated to a bounded size."""
 
-from __future__ import annotations
-
 import bz2
 import lzma
 import zlib

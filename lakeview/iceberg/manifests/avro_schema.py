@@ -1,7 +1,5 @@
 """Avro schemas as files record them to schemas that readers take: fields called by their ids, nothing without bytes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import lru_cache

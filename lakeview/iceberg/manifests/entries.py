@@ -1,8 +1,6 @@
 """Manifests to frames of their entries, every column by its field id (iceberg spec, Manifests), and to
 ACTIONS."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Decoded manifests to a cache that is bounded in bytes: many manifests a frame, addressed one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, count

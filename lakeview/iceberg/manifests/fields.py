@@ -1,7 +1,5 @@
 """Columns of what Avro files hold, by the ids of their fields, in the types that are declared for them."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import polars as pl

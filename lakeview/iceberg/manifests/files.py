@@ -1,7 +1,5 @@
 """Live manifest entries to FILES and TableMetadata's counts, and the loader that fills an Iceberg snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 

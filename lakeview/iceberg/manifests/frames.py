@@ -1,7 +1,5 @@
 """The manifests of a snapshot to MANIFESTS: counts as recorded, partition ranges for people, and how they overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Manifest lists and manifests to their bytes: many at once, and the error of one that cannot be read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

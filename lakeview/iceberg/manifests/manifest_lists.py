@@ -1,7 +1,5 @@
 """Manifest lists to frames, every column by its field id (iceberg spec, Manifest Lists)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Bounds and counts of manifest entries, column by column: what each file's metrics hold for the id of a field."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Whether the snapshot before another one is still there."""
 
-from __future__ import annotations
-
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata

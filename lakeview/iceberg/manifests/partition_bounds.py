@@ -1,7 +1,5 @@
 """Bounds of a partition column to bounds of the column that it was made from (iceberg spec, Partition Transforms)."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.iceberg.manifests.partitions import PartitionColumn, map_values

@@ -1,7 +1,5 @@
 """Partition tuples as manifests hold them to typed values, to text for people, and to bounds of the source columns."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

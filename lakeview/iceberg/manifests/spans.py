@@ -1,7 +1,5 @@
 """Manifests beside the snapshots that list them, some at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Metrics of manifest entries to STATISTICS, for the columns asked: bounds and counts are found by field id."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import polars as pl

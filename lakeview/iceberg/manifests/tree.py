@@ -1,7 +1,5 @@
 """A snapshot to its manifests and their entries: each file read once, several at a time, and cached."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A schema and the sort orders to RULES: what a table says besides its types."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Snapshots and their summaries to COMMITS: what each of them did, by its writer's own word."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Metadata files as the JSON that they hold, gzip or not, and the errors of those that cannot be understood."""
 
-from __future__ import annotations
-
 import zlib
 from typing import Any
 

@@ -1,8 +1,6 @@
 """An address to the metadata file that is current: an explicit one, the version hint's, or the listing's newest
 (iceberg spec, File System Tables and Metastore Tables)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

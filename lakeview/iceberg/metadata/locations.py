@@ -3,8 +3,6 @@
 Paths are literal text: nothing in them is percent-decoded. Only whole segments match: /t is no prefix of /table2.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,6 @@
 """Earlier metadata files to since when something stands: which of them had it first (iceberg spec, Table Metadata,
 metadata-log)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

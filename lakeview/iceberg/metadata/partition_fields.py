@@ -1,7 +1,5 @@
 """Partition specs as metadata files record them (iceberg spec, Partition Specs)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard

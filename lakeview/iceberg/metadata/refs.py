@@ -1,8 +1,6 @@
 """Refs and the snapshot log to REFS, SNAPSHOT_LOG, and which snapshots lie on which branch (iceberg spec, Snapshot
 References, Point in Time Reads)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Single values as metadata writes them to typed ones: bounds in bytes, defaults in JSON (iceberg spec, Appendix D)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import date, datetime, time

@@ -1,7 +1,5 @@
 """Snapshots, refs and logs as metadata files record them (iceberg spec, Snapshots; Table Metadata)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec

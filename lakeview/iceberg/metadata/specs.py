@@ -1,8 +1,6 @@
 """Partition specs and sort orders to PARTITION_SPECS and SORT_ORDERS, and since when each spec is there (iceberg spec,
 Partitioning, Sorting)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 They only inform: whatever is odd about one is shown as unknown, and no read depends on them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Summaries of snapshots to a frame: what writers recorded of each, as texts, and as JSON of counts and of the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

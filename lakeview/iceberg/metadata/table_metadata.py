@@ -1,8 +1,6 @@
 """A metadata file to values: schemas, partition specs, sort orders, snapshots, refs and logs, of versions 1 to 3
 (iceberg spec, Table Metadata). Unknown fields are skipped; what a reader does not need may be missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

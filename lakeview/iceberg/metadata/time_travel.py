@@ -1,7 +1,5 @@
 """A version, a moment or a ref to one snapshot, the schema it is read with, and what is known of it at once."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from lakeview.iceberg.manifests.partitions import PartitionColumn

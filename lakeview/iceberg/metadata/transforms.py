@@ -3,8 +3,6 @@
 A null stays null. Times count from 1970 and floor before it: 1969-12-31 lies in year -1.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta

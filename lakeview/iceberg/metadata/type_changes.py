@@ -1,7 +1,5 @@
 """Types that a column had to what follows from them: whether values and recorded bounds of one are read as another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lakeview.iceberg.metadata.types import struct_fields

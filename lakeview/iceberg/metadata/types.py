@@ -1,7 +1,5 @@
 """Schemas as table metadata spells them to lakeview's, with field ids (iceberg spec, Schemas and Data Types)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The snapshots of a metadata file to VERSIONS, and to the SCHEMAS that they were written with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import attrgetter
 

@@ -6,8 +6,6 @@ smaller one. A row that was only copied is deleted and inserted. A `replace` kee
 definition; without a parent all its rows are new.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

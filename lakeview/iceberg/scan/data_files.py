@@ -1,7 +1,5 @@
 """Data and delete files of every format to batches in a schema: Parquet, Avro and ORC, columns by field id."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

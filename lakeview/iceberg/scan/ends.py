@@ -1,7 +1,5 @@
 """Two snapshots to the rows that only one of them has, from their live files; nothing between them is read."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from lakeview.iceberg.scan.plan import Scan

@@ -1,8 +1,6 @@
 """The columns that every table has beside its own: where a row lies, whether it is deleted, what identifies it
 (iceberg spec, Reserved Field IDs, Row Lineage)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

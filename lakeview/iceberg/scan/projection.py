@@ -5,8 +5,6 @@ mapping finds, the initial default, null.
 A null struct stays null, whatever defaults its fields have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Partition values become bounds of the columns they come from, so that one evalua
 Buckets say nothing by bounds: an equality is joined by one of bucket numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal

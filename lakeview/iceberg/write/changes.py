@@ -1,8 +1,6 @@
 """Rows in memory and a table to one snapshot: an append, a delete, or rows in place of others, with files that go and
 files with the rows of theirs that stay."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 

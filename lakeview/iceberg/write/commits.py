@@ -1,8 +1,6 @@
 """A new snapshot to the commit that makes it current: the next metadata file of a folder, or a change that a catalog is
 asked for; and whether this writer may commit to a table at all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol

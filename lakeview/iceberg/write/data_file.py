@@ -1,8 +1,6 @@
 """Rows to the data files of a table, each of one partition in Parquet with its metrics, part by part: what an append,
 or a task of a cluster, writes before anything is committed."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,8 +1,6 @@
 """New data files to one manifest, and to its record in manifest lists; the manifests of a snapshot and new ones to the
 manifest list of the next (iceberg spec, Manifests, Manifest Lists); the Avro schemas of both (Appendix A: Avro)."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

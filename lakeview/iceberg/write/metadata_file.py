@@ -1,8 +1,6 @@
 """A metadata file and a new snapshot to the metadata file that follows it (iceberg spec, Table Metadata), with the
 micro-batch of a stream that the snapshot is of."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass, field

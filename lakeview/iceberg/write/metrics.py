@@ -1,8 +1,6 @@
 """Rows of one file to the metrics of its manifest entry: counts and bounds by field id (iceberg spec, Manifests); and
 values to what manifests record: numbers for dates and times, and bytes for bounds (Appendix D)."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct

@@ -1,7 +1,5 @@
 """Rows to the partition tuples of their files, as manifests record them (iceberg spec, Partition Transforms)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

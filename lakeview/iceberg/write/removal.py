@@ -1,7 +1,5 @@
 """What an overwrite takes out of a table: planned on one snapshot, checked against those that were committed since."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A manifest and the files of it that go to the manifest that takes its place (iceberg spec, Manifests)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,8 +1,6 @@
 """Files that come and files that go to a snapshot of the table: manifests, manifest list and metadata file, tried until
 one is the next."""
 
-from __future__ import annotations
-
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,6 @@
 """A schema as the metadata records it to the Arrow schema of data files, and rows to that schema (iceberg spec,
 Appendix A: Parquet)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

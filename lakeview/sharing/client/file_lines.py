@@ -4,8 +4,6 @@ Each answer signs a URL of its own, with which anyone can read the file: it is n
 protocol's name of a file is its id: "The same file is guaranteed to have the same id across multiple requests".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote

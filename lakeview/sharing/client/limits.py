@@ -1,7 +1,5 @@
 """The limits of what a sharing server may send, and of how long a client waits for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 PROFILE_BYTES = 1 << 20

@@ -1,7 +1,5 @@
 """A profile to the credentials that its requests carry, those of its token endpoint included."""
 
-from __future__ import annotations
-
 from functools import partial
 from urllib.parse import urlencode
 

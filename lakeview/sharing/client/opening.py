@@ -1,7 +1,5 @@
 """Addresses of shared tables to tables, and a profile to the tables of its server."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

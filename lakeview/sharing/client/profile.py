@@ -1,8 +1,6 @@
 """A profile file to an endpoint and credentials (sharing protocol, Profile File Format); a table's address to its
 parts."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

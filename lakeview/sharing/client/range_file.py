@@ -1,7 +1,5 @@
 """Files that are read by ranges: with read-ahead, in blocks that are cached by file id."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 

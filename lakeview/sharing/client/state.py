@@ -1,8 +1,6 @@
 """A shared table at one version: its head at once, its files when they are first needed, as the Delta reader takes
 them; and the first version that its server lets be read, found by asking."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

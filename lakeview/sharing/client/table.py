@@ -1,7 +1,5 @@
 """A shared table: what a sharing server sends of it to snapshots, listings and rows."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from datetime import datetime

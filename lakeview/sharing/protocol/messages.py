@@ -4,8 +4,6 @@ Names are the protocol's (delta-io/delta-sharing, PROTOCOL.md). Unknown fields a
 unrecognized fields in a response that supports their reader version are never required".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime

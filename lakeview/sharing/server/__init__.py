@@ -3,8 +3,6 @@
 `lakeview share serve` runs it. Everything here needs the extra `server`: `require_extra` says so where it is missing.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from lakeview.model.errors import MissingExtraError

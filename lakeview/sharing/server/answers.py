@@ -1,8 +1,6 @@
 """What all answers about a table share: loading it in its turn, head lines, headers, signed URLs, and the stream of
 lines: compressed where that is wanted, and cut off when its reader stalls."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """Settings to an application: routes, and around each request who asks, what goes wrong, what the audit log says."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -1,7 +1,5 @@
 """Settings to what a recipient sees: shares, schemas and tables by name in any case, in the configuration's order."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """GET .../changes and queries from a version on: what commits changed, line by line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import chain
 

@@ -8,8 +8,6 @@ A file may be read while it is edited. A view that is cut off, written twice or 
 A file may be read while it is edited. A view that is cut off, written twice or misspelt must not become its table.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import uuid

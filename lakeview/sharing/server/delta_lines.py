@@ -1,7 +1,5 @@
 """Actions of a Delta log as lines of the sharing protocol: heads, and the lines of adds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

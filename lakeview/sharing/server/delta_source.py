@@ -1,8 +1,6 @@
 """A Delta table to what the server asks of one: the log's own actions, written as the protocol wants them; of a range
 of commits change files where a commit recorded them, else adds and removes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any

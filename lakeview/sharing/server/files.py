@@ -1,7 +1,5 @@
 """GET /files/...: bytes of data files for signed URLs, whole or in ranges."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from contextlib import ExitStack

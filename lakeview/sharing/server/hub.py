@@ -1,7 +1,5 @@
 """What all requests share: settings that follow their file, keys, tokens, open tables, limits and the audit log."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

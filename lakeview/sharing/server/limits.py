@@ -1,8 +1,6 @@
 """The limits of what a request may send, checked where it comes in, and of how many requests a caller may send: token
 buckets that refill with time. Limits of cost and rate are settings."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections import OrderedDict

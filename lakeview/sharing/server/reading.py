@@ -1,8 +1,6 @@
 """Listings of shares, schemas and tables, page by page in the configuration's order, and a table's own endpoints: its
 version, its metadata, its files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """An open table to its latest version by now, and what to do where another table has taken its place."""
 
-from __future__ import annotations
-
 from lakeview.delta.sharing import is_replaced
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.table import Table

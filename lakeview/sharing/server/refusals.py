@@ -4,8 +4,6 @@ A permanent fault is never answered with 5xx: clients try those again for minute
 machine: what is wrong with a table is named by its kind, and the place goes to the server's own log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 

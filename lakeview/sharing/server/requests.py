@@ -1,7 +1,5 @@
 """Query strings, bodies and headers to checked requests; what cannot be meant is refused in the protocol's words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """An application to a running server: one uvicorn, on loopback by default, closed to slow and idle clients."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import logging

@@ -3,8 +3,6 @@
 The spelling is the reference server's (`version: 1`, camelCase), with recipients, views and an audit log beside it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -4,8 +4,6 @@ A share hands out whole files, so what is hidden must not be in them. The copy i
 its log says by an application's transaction which version of the base it holds, so file ids last as long as that does.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import replace

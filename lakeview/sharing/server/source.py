@@ -1,7 +1,5 @@
 """A shared table of any format: its versions, what is refused of them, and its changes."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass

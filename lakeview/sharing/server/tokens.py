@@ -5,8 +5,6 @@ A token is 256 random bits behind a prefix that secret scanners know again; it i
 is JSON, written whole and readable by its owner only; a server takes up its changes with the next request.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

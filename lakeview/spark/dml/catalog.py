@@ -4,8 +4,6 @@ Spark passes a Python source no location of a table of its catalog, so that such
 the entry is for `DeltaTable.forName`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 

@@ -1,7 +1,5 @@
 """Deletes, updates, rearrangements and copies of files, each file by one task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Spark's columns, such as `expr("price * 2")` and `col("k") == "a"`, to the SQL text of lakeview's conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from math import isfinite

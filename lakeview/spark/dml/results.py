@@ -1,7 +1,5 @@
 """What operations report, as DataFrames with the columns that Delta's own have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any

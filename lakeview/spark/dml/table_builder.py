@@ -1,7 +1,5 @@
 """A table in the making, with the calls of Delta's own builder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum

@@ -1,7 +1,5 @@
 """A configuration to whether it fits the pipeline and the columns of its results, before anything is published."""
 
-from __future__ import annotations
-
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.optimize import order_columns

@@ -6,8 +6,6 @@ pyspark decides when it is imported whether a process talks to a server or owns 
 server is named by SPARK_REMOTE. What the files define, and an error that ended the run, are written to ANSWER as JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

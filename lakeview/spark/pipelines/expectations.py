@@ -1,7 +1,5 @@
 """Expectations to the rows that fail them: conditions by the library's predicates on executors, keys by Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce

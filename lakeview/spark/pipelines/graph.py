@@ -1,7 +1,5 @@
 """The flows of a pipeline to what each reads: addresses, read versions, and other datasets of the pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Checkpoints of a stream and commits of its sink to LINEAGE: which versions of which tables made which version; and to
 whether its flows would go on where they ended."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

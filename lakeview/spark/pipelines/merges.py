@@ -1,8 +1,6 @@
 """The configuration of a dataset to the merge by which its rows are published; and the rows that delete others to
 tombstones, by which a row that is older than a deletion does not come again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta

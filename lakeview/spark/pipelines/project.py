@@ -1,8 +1,6 @@
 """The files of a pipeline's project, and `lakeview pipeline init`: a folder to a small pipeline that runs: an input,
 its files and its configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What one commit of a published table says of itself, and what of it goes to the tables of records."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Results of a pipeline to versions of published tables: expectations first, then one commit, then maintenance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a pipeline did to rows of `_lakeview/runs`, `expectations` and `lineage`, each recorded once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

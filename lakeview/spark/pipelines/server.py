@@ -1,7 +1,5 @@
 """Where a pipeline runs: a server of Spark Connect that is there, or one inside the JVM of a session of ours."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import subprocess

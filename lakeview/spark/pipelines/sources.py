@@ -1,7 +1,5 @@
 """What of a pipeline's results is new: the sources of a dataset's next publications, and the places these go to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b

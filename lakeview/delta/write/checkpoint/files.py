@@ -4,8 +4,6 @@ The adds and removes pass through in batches: neither their statistics nor their
 (`benches/bench_checkpoints.py`).
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """The actions of a state that are no files, and what a V2 checkpoint says of itself, to columns of a checkpoint; and
 rows of actions to the bytes of one Parquet file of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from io import BytesIO

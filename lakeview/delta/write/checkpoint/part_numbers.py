@@ -2,8 +2,6 @@
 spark-style hash partitioning", so that files of two writers that race make one checkpoint (delta protocol, Multi-part
 checkpoint)."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray

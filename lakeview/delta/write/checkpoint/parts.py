@@ -4,8 +4,6 @@ The parts and the order in them are those of `write_checkpoint`, so that both ma
 actions of a part are in memory at once.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

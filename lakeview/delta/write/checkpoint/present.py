@@ -1,7 +1,5 @@
 """Whether a checkpoint that is there already can be relied on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint

@@ -1,8 +1,6 @@
 """Per-file statistics between their two forms: JSON documents and the struct `stats_parsed` (delta protocol,
 Checkpoint Schema). Both forms name columns by their physical names."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from datetime import date, datetime

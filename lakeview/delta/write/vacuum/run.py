@@ -1,8 +1,6 @@
 """A table and a retention to the files that a vacuum deletes (delta protocol, Add File and Remove File; today's
 protocol, VACUUM Protocol Check)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta

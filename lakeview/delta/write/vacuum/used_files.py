@@ -1,7 +1,5 @@
 """The files that a table needs: of its versions, of its retained history, and of commits that may still come."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
