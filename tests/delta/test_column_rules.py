@@ -94,9 +94,11 @@ def clustered_by(*columns: Any) -> Json:
     return {"domainMetadata": {"domain": "delta.clustering", "configuration": configuration, "removed": False}}
 
 
-def test_clustering_columns_are_told_by_their_logical_names(history: DeltaHistory) -> None:
+@pytest.mark.parametrize("plain", [False, True], ids=["paths", "names, as the protocol had them first"])
+def test_clustering_columns_are_told_by_their_logical_names(history: DeltaHistory, plain: bool) -> None:
     fields = field("id", "long", 1), field("s", struct(field("day", "date", 3)), 2)
-    history.commit(*mapped("name", *fields), clustered_by(["col-2", "col-3"], ["col-1"], ["col-9"]))
+    one, missing = ("col-1", "col-9") if plain else (["col-1"], ["col-9"])
+    history.commit(*mapped("name", *fields), clustered_by(["col-2", "col-3"], one, missing))
     assert rules(history) == [("id", "clustering", None, "2 of 3"), ("s.day", "clustering", None, "1 of 3")]
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import struct
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+import fastavro
+import polars as pl
 import pytest
 
 import lakeview as lv
-from lakeview.model.errors import CorruptTableError
+from lakeview.iceberg.opening import open_iceberg
+from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from tests.builders.iceberg import IcebergHistory
 
 ID: dict[str, Any] = {"id": 1, "name": "id", "required": False, "type": "long"}
@@ -70,3 +74,55 @@ def test_a_name_mapping_that_cannot_be_meant_is_refused(tmp_path: Path, mapping:
     history.append("a", [{"id": 1, "c": 2}], ids=False)
     with pytest.raises(CorruptTableError, match=words):
         lv.open_table(history.address).scan().collect()
+
+
+@pytest.mark.parametrize(
+    ("source", "transform", "is_known"),
+    [
+        ({"source-ids": [1]}, "bucket[4]", True),
+        ({"source-ids": [1, 3]}, "bucket[4]", False),
+        ({"source-ids": [1, 3]}, "zorder", False),
+        ({"source-id": 1}, "mystery", False),
+    ],
+)
+def test_a_table_with_a_transform_that_is_not_known_is_read_and_not_written(
+    tmp_path: Path, source: dict[str, Any], transform: str, is_known: bool
+) -> None:
+    history = IcebergHistory(tmp_path / "t", [ID, column("long")], version=3, location=str(tmp_path / "t"))
+    history.append("a", [{"id": 34, "c": 1}])
+    history.partition_by()
+    history.document["partition-specs"][-1]["fields"] = [
+        {**source, "field-id": 1000, "transform": transform, "name": "p"}
+    ]
+    history.evolve([ID, column("long")])
+    table, rows = open_iceberg(history.address), pl.DataFrame({"id": [34], "c": [2]})
+    if is_known:
+        table.append(rows)
+    else:
+        with pytest.raises(UnsupportedTableError, match="is not known"):
+            table.append(rows)
+    values = table.scan().filter(pl.col("id") == 34).collect()["c"].to_list()
+    assert sorted(values) == ([1, 2] if is_known else [1])
+
+
+def test_keys_of_encryption_that_no_snapshot_names_hinder_nothing(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [ID], version=3)
+    history.append("a", [{"id": 1}])
+    history.document["encryption-keys"] = [{"key-id": "5f819b", "encrypted-key-metadata": "aWNlYmVyZwo="}]
+    history.evolve([ID])
+    assert lv.open_table(history.address).scan().collect().rows() == [(1,)]
+
+
+def test_bounds_of_zeros_begin_below_zero_and_leave_nan_out(tmp_path: Path) -> None:
+    """The summary of partitions: where -0.0 is a value of the field, `lower_bound` must not be 0.0."""
+    place = tmp_path / "t"
+    history = IcebergHistory(place, [ID, column("double")], [(3, "identity", "p")], location=str(place))
+    table = open_iceberg(history.address)
+    table.append(pl.DataFrame({"id": [1, 2, 3, 4], "c": [0.0, -0.0, float("nan"), None]}))
+    (newest,) = (place / "metadata").glob("snap-*.avro")
+    with newest.open("rb") as file:
+        rows: list[Any] = list(fastavro.reader(file))
+    ((summary,),) = [row["partitions"] for row in rows]
+    assert (summary["contains_null"], summary["contains_nan"]) == (True, True)
+    assert struct.unpack("<dd", summary["lower_bound"] + summary["upper_bound"]) == (0.0, 0.0)
+    assert (summary["lower_bound"][-1], summary["upper_bound"][-1]) == (0x80, 0)
