@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from functools import partial, wraps
+from operator import attrgetter
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 
@@ -15,6 +17,7 @@ from lakeview.model.snapshot_sources import as_declared
 from lakeview.model.table import Table
 
 _Value = TypeVar("_Value")
+_Arguments = ParamSpec("_Arguments")
 
 SchemaVersion = tuple[int, datetime | None, Schema]
 """A version, its timestamp and its schema."""
@@ -173,3 +176,26 @@ class TableFrames:
         return self.get_or_make(
             "doctor", lambda: self.table.check(now=self.clock()), self.latest, entries=16, seconds=600
         )
+
+
+def cache_answer(
+    *keys: str, entries: int = 32, seconds: float | None = None
+) -> Callable[[Callable[Concatenate[Any, _Arguments], _Value]], Callable[Concatenate[Any, _Arguments], _Value]]:
+    """Caches what a method of an inspection returns with the frames of its table, the last `entries` values, for
+    `seconds` if given: by these of its attributes (`version`, `frames.latest`), and its hashable arguments."""
+    parts = [attrgetter(key) for key in keys]
+
+    def decorate(
+        method: Callable[Concatenate[Any, _Arguments], _Value],
+    ) -> Callable[Concatenate[Any, _Arguments], _Value]:
+        @wraps(method)
+        def remembering(self: Any, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
+            frames: TableFrames = self.frames
+            arguments = (*(part(self) for part in parts), *args, *sorted(kwargs.items()))
+            make = partial(method, self, *args, **kwargs)
+            name = method.__qualname__
+            return frames.memory.get(name, frames.address, arguments, make, entries=entries, seconds=seconds)
+
+        return remembering
+
+    return decorate

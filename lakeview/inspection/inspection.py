@@ -1,11 +1,13 @@
 """The inspection of a table: the answers about one of its versions, and the findings that follow from them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from lakeview import views
 from lakeview.inspection.answers import Answers
+from lakeview.inspection.frames import cache_answer
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.html import inspection_html
@@ -62,18 +64,11 @@ class Inspection(Answers):
         """Violated constraints, loads that are anomalies, and whether new data is on time."""
         return views.quality.anomalies.quality_findings(self.present_findings())
 
-    def present_findings(self) -> list[Finding]:
+    @cache_answer("version", "frames.latest", "frames.ref", "branch", seconds=60)
+    def present_findings(self) -> Sequence[Finding]:
         """Those of `findings` that do not need the readability of every version."""
-
-        def compute() -> list[Finding]:
-            return views.health.findings.findings(self._present_evidence(), self.frames.clock())
-
-        key = (self.version, self.frames.latest, self.frames.ref, self.branch)
-        return list(self.frames.get_or_make("present findings", compute, *key, seconds=60))
-
-    def _present_evidence(self) -> Evidence:
         snapshot = self.snapshot
-        return Evidence(
+        evidence = Evidence(
             snapshot,
             commits=self.branch_commits(),
             statistics=self.files_without_statistics() if self.is_small else None,
@@ -84,20 +79,18 @@ class Inspection(Answers):
             loads=self.quality(),
             contradictions=self.contradictions() if self.is_small else None,
         )
+        return views.health.findings.findings(evidence, self.frames.clock())
 
-    def past_findings(self) -> list[Finding]:
+    @cache_answer("version", "frames.latest", seconds=60)
+    def past_findings(self) -> Sequence[Finding]:
         """Those of `findings` that need the readability of every version."""
-
-        def compute() -> list[Finding]:
-            evidence = Evidence(
-                self.frames.snapshot(self.version),
-                versions=self.frames.of_log("readable versions"),
-                retention=self.known_retention(),
-                commits=self.branch_commits(),
-            )
-            return views.health.findings.past_findings(evidence, self.frames.clock())
-
-        return list(self.frames.get_or_make("past findings", compute, self.version, self.frames.latest, seconds=60))
+        evidence = Evidence(
+            self.frames.snapshot(self.version),
+            versions=self.frames.of_log("readable versions"),
+            retention=self.known_retention(),
+            commits=self.branch_commits(),
+        )
+        return views.health.findings.past_findings(evidence, self.frames.clock())
 
     def audit_findings(self) -> list[Finding]:
         """The laws that commits violate, by law and engine; none where the audit is asked for."""

@@ -23,8 +23,8 @@ from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
 from lakeview.inspection.frames import TableFrames
-from lakeview.inspection.history import commit_timeline
-from lakeview.inspection.row_bounds import with_partition_bounds
+from lakeview.inspection.history import with_partition_bounds
+from lakeview.inspection.inspection import Inspection
 from lakeview.views.partitions.history import partition_history
 from lakeview.views.partitions.sizes import partition_sizes, with_row_bounds
 
@@ -175,7 +175,7 @@ def test_the_history_of_a_partition_has_the_bounds_that_the_list_of_partitions_h
 ) -> None:
     frames = TableFrames(departures, departures.latest_version, address=str(demo_lake / "departures"))
     snapshot, partition = departures.snapshot(), "flight_month=2026-09/origin=EWR"
-    states = partition_history(snapshot.files, frames.lifetimes, commit_timeline(frames), partition)
+    states = partition_history(snapshot.files, frames.lifetimes, Inspection(frames).commit_timeline(), partition)
     bounded = with_partition_bounds(states, frames, partition)
     sizes = with_row_bounds(partition_sizes(snapshot), snapshot).filter(partition_text=partition)
     assert bounded.select("mark", "records").row(-1) == sizes.select("mark", "records").row(0)

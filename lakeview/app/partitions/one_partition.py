@@ -9,7 +9,7 @@ from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, dark, frame, link, nothing, stack, unknown_name
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
-from lakeview.inspection.row_bounds import with_partition_bounds
+from lakeview.inspection.history import with_partition_bounds
 from lakeview.model.partition_texts import unescape_text
 from lakeview.model.printable import visible
 from lakeview.views.partitions.keys import NO_PARTITION
