@@ -9,7 +9,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import columns, selection, timeline_filters
 from lakeview.app.components import ROW_HEIGHT, frame, nothing
-from lakeview.app.row_links import pick_link, picked_marks
+from lakeview.app.row_links import pick_link, picked_marks, row_pick
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import page_number
 from lakeview.app.widths import HALF
@@ -156,9 +156,8 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
             height=_VISIBLE_ROWS * ROW_HEIGHT,
             unknown="unknown",
             place=HALF,
-            selection_mode="single-row",
             selection_default={"selection": {"rows": [inside]}} if 0 <= inside < rows.height else None,
-            on_select=lambda: _pick_from_table(key, rows["version"].to_list()),
+            **row_pick(key, rows["version"].to_list(), _choose),
         )
         if inside >= _VISIBLE_ROWS - 1:  # below its heading
             _scroll_to_row(key, inside)
@@ -175,12 +174,6 @@ _GLYPHS = {
     "maintenance": "\N{BLACK SQUARE}",
     "other": "\N{WHITE CIRCLE}",
 }
-
-
-def _pick_from_table(key: str, versions: list[int]) -> None:
-    rows = st.session_state[key]["selection"]["rows"]
-    if rows:
-        _choose(versions[rows[0]])
 
 
 def _scroll_to_row(key: str, row: int) -> None:

@@ -146,6 +146,12 @@ def facts(*groups: Mapping[str, str | None]) -> None:
     st.table(rows, border="horizontal", hide_header=True, hide_index=True)
 
 
+def more_rows(height: int, of: str = "", *, first: str = "first", note: str = "; the download has all") -> None:
+    """One line beside a table that shows the first MAX_ROWS of more rows, `of` whose kind."""
+    if height > MAX_ROWS:
+        st.markdown(f":small[:gray[the {first} {MAX_ROWS:,} of {height:,}{of and f' {of}'}{note}]]")
+
+
 def prose(cells: Mapping[str, Iterable[str | int]]) -> None:
     """A short table whose sentences break into as many lines as they need: a heading and cells, in markdown, a column.
 

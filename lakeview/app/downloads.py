@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from io import BytesIO
 
 import polars as pl
@@ -38,7 +39,7 @@ def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
             for kind, make in WRITERS.items():
                 st.download_button(
                     kind,
-                    _defer(make, frame),
+                    partial(make, frame),
                     file_name=f"{stem}-{name.replace(' ', '-')}.{kind.lower()}",
                     icon=":material/download:",
                     key=f"download-{name}-{kind}",
@@ -47,11 +48,11 @@ def dialog(stem: str, frames: Mapping[str, pl.DataFrame]) -> None:
                 )
 
 
-def csv_button(label: str, frame: pl.DataFrame, file_name: str, *, key: str) -> None:
+def csv_button(name: str, frame: pl.DataFrame) -> None:
     """A button that downloads a frame as CSV, made when it is pressed."""
     st.download_button(
-        label, _defer(to_csv, frame), file_name=file_name, icon=":material/download:", key=key, on_click="ignore",
-        help=CSV_NOTE,
+        "CSV", partial(to_csv, frame), file_name=f"{name}.csv", icon=":material/download:", key=f"{name}-csv",
+        on_click="ignore", help=CSV_NOTE,
     )  # fmt: skip
 
 
@@ -85,10 +86,6 @@ def to_parquet(frame: pl.DataFrame) -> bytes:
 
 
 WRITERS: Mapping[str, Callable[[pl.DataFrame], bytes]] = {"CSV": to_csv, "JSON": to_json, "Parquet": to_parquet}
-
-
-def _defer(make: Callable[[pl.DataFrame], bytes], frame: pl.DataFrame) -> Callable[[], bytes]:
-    return lambda: make(frame)
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, columns, downloads, selection, widths
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, card, dark, fold, frame, grid, stack, tile
-from lakeview.app.row_links import picked_marks
+from lakeview.app.row_links import picked_marks, row_pick
 from lakeview.app.session import OpenTable
 
 _WHY = {
@@ -50,11 +50,10 @@ def _open_commit(key: str) -> None:
         _show_commits(commit=str(mark["version"]))
 
 
-def _open_branch(branches: pl.DataFrame) -> None:
-    for row in st.session_state["branches-table"]["selection"]["rows"]:
-        name, is_default = branches.select("name", "default").row(row)
-        _show_commits()
-        selection.select_ref(None if is_default else name)
+def _open_branch(branch: tuple[str, bool]) -> None:
+    name, is_default = branch
+    _show_commits()
+    selection.select_ref(None if is_default else name)
 
 
 def _show_commits(**changes: str) -> None:
@@ -82,8 +81,7 @@ def _branch_table(branches: pl.DataFrame) -> None:
         branches,
         table_columns,
         key="branches-table",
-        selection_mode="single-row",
-        on_select=lambda: _open_branch(branches),
+        **row_pick("branches-table", branches.select("name", "default").rows(), _open_branch),
     )
 
 

@@ -1,7 +1,7 @@
 """A click on a row of a table, or on a mark of a chart, to the page it leads to; and one step back from there."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import polars as pl
 import streamlit as st
@@ -10,7 +10,19 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from lakeview.app import selection
 from lakeview.app.pages import PAGES
 
+_T = TypeVar("_T")
 _TARGET, _STEPS, _HERE = "_row_target", "_steps_between", "_page_here"
+
+
+def row_pick(key: str, values: Sequence[_T], act: Callable[[_T], object]) -> dict[str, Any]:
+    """Options of the table `key`, each of whose rows stands for a value: a click on one calls `act` with its value."""
+
+    def take_row() -> None:
+        for position in st.session_state[key]["selection"]["rows"]:
+            if position < len(values):
+                act(values[position])
+
+    return {"selection_mode": "single-row", "on_select": take_row}
 
 
 def row_link(
@@ -18,18 +30,25 @@ def row_link(
 ) -> dict[str, Any]:
     """Options of the table `key` that shows `rows`: a click on one opens a page with the parameters made from it, or
     nothing where they are None."""
-
-    def open_row() -> None:
-        for position in st.session_state[key]["selection"]["rows"]:
-            _open(page, parameters(rows.row(position, named=True)))
-
-    return {"selection_mode": "single-row", "on_select": open_row}
+    places = range(rows.height)
+    return row_pick(key, places, lambda place: _open(page, parameters(rows.row(place, named=True))))
 
 
 def pick_link(key: str, page: str, parameters: Callable[[Mapping[str, Any]], Mapping[str, str] | None]) -> None:
     """Opens a page with the parameters made from what was clicked in the chart `key`; None of them opens nothing."""
     for mark in picked_marks(key):
         _open(page, parameters(mark))
+
+
+def pick_state(state: str, field: str) -> Callable[[str], None]:
+    """For a chart's `on_pick`: the field of the mark that was clicked becomes the state of the widget `state`."""
+
+    def take_mark(key: str) -> None:
+        for mark in picked_marks(key):
+            if field in mark:
+                st.session_state[state] = mark[field]
+
+    return take_mark
 
 
 def picked_marks(key: str) -> list[Mapping[str, Any]]:

@@ -5,6 +5,7 @@ from lakeview.app import answers, downloads, errors, metadata_panels, session
 from lakeview.app.answers import file_layout
 from lakeview.app.components import card, dark, finding_lines, first_line, nothing, stack
 from lakeview.app.files import layout, panels
+from lakeview.app.row_links import pick_state
 
 now = session.current()
 live = now.snapshot.files
@@ -28,9 +29,9 @@ else:
     files = panels.passing_files(now, choice)
     bins = panels.bins(now, whole, choice)
     with card("Sizes, doubling bins", views.files.sizes.small_files_note(bins), key="sizes-card"):
-        small = panels.has_small_files(findings)
-        histogram = charts.files.size_histogram(bins, selection=choice.sizes, is_finding=small, dark=dark())
-        stack(histogram, key="sizes-picture", on_pick=panels.pick_bin)
+        is_finding = any(finding.id == "small-files" for finding in findings)
+        histogram = charts.files.size_histogram(bins, selection=choice.sizes, is_finding=is_finding, dark=dark())
+        stack(histogram, key="sizes-picture", on_pick=pick_state("sizes", "label"))  # narrows the listing to a bin
     panels.tiles(whole.facts if choice.is_any else views.files.sizes.file_facts(files, now.snapshot.delete_files))
     with card(key="files-card"):
         page = panels.listing(now, whole, choice, files)

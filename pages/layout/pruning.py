@@ -4,6 +4,7 @@ from lakeview import charts, views
 from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, dark, first_line, grid, nothing, stack
 from lakeview.app.pruning import clustering, panels
+from lakeview.app.row_links import pick_state
 from lakeview.model.errors import InvalidRequestError
 
 now = session.current()
@@ -43,7 +44,7 @@ else:
             stack(
                 charts.pruning.clustering_bars(columns, selection=column, dark=dark()),
                 key="clustering",
-                on_pick=clustering.pick_column,
+                on_pick=pick_state(clustering.COLUMN, "column"),
             )
             halves = grid(400)
             with halves, card(stretch=True):

@@ -1,7 +1,5 @@
 """The data page's SQL: one SELECT over the version shown, its estimated cost first, run in a process with a budget."""
 
-from functools import partial
-
 import polars as pl
 import streamlit as st
 
@@ -13,6 +11,7 @@ from lakeview.app.query import budget, runner
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.budget import Budget, Cost
 from lakeview.app.query.request import Request
+from lakeview.app.row_links import row_pick
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice, link_widget
 from lakeview.model.errors import InvalidRequestError, LakeviewError
@@ -91,15 +90,13 @@ def _column_list(types: dict[str, str]) -> None:
             },
             key=_COLUMNS,
             height=_EDITOR_HEIGHT,
-            selection_mode="single-row",
-            on_select=partial(_add_column, list(types)),
+            **row_pick(_COLUMNS, list(types), _add_column),
         )
 
 
-def _add_column(names: list[str]) -> None:
-    for row in st.session_state[_COLUMNS]["selection"]["rows"]:
-        if is_nameable(names[row]):
-            st.session_state[_EDITOR] = with_column(st.session_state[_EDITOR], names[row])
+def _add_column(name: str) -> None:
+    if is_nameable(name):
+        st.session_state[_EDITOR] = with_column(st.session_state[_EDITOR], name)
 
 
 def cost(now: OpenTable, query: Query) -> Cost:

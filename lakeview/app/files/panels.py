@@ -11,10 +11,9 @@ from lakeview.app import cache, columns, downloads
 from lakeview.app.answers import layout_of
 from lakeview.app.cache import cache_values
 from lakeview.app.components import escape, frame, grid, tile, unknown_name
-from lakeview.app.row_links import picked_marks
+from lakeview.app.row_links import row_pick
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice, link_widget, page_number
-from lakeview.model.findings import Finding
 from lakeview.model.partition_texts import unescape_text
 from lakeview.model.schema import leaf_name
 
@@ -30,11 +29,6 @@ SORTS = {
     "newest first": ("modified", True),
     "by path": ("path", False),
 }
-
-
-def has_small_files(findings: Sequence[Finding]) -> bool:
-    """True if small files are one of the findings."""
-    return any(finding.id == "small-files" for finding in findings)
 
 
 def tiles(facts: views.files.sizes.FileFacts) -> None:
@@ -135,13 +129,6 @@ def _passing_files(address: str, version: int, branch: str | None, choice: Filte
     return views.files.sizes.files_of(files, bins, choice.partition, choice.sizes, choice.path)
 
 
-def pick_bin(key: str) -> None:
-    """A click on a bar of the histogram narrows the listing to its bin; another on the same widens it again."""
-    for mark in picked_marks(key):
-        if "label" in mark:
-            st.session_state["sizes"] = mark["label"]
-
-
 def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters, files: pl.DataFrame) -> pl.DataFrame:
     """Order, pages and the table of the files that pass the filters, and all of them as CSV; returns the rows shown.
     What is chosen is in the URL."""
@@ -154,7 +141,7 @@ def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filter
             width="content",
         )
         st.space("stretch")
-        downloads.csv_button("CSV", files, "files.csv", key="files-csv")
+        downloads.csv_button("files", files)
         order, column = _order(now, names)
     number = page_number(count, PAGE, "files_page")
     rows = _page(now.address, now.version, now.branch, now.latest, now.ref, choice, order, column, number)
@@ -230,15 +217,8 @@ def _table(
         {name: kind for name, kind in table_columns.items() if name not in hidden},
         key="files",
         height=460,
-        selection_mode="single-row",
-        on_select=lambda: _pick_row(rows["path"].to_list()),
+        **row_pick("files", rows["path"].to_list(), choose),
     )
-
-
-def _pick_row(paths: list[str]) -> None:
-    rows = st.session_state["files"]["selection"]["rows"]
-    if rows and rows[0] < len(paths):
-        choose(paths[rows[0]])
 
 
 def choose(path: str | None) -> None:

@@ -18,6 +18,7 @@ from lakeview.app.components import (
     first_line,
     frame,
     link,
+    more_rows,
     nothing,
     stack,
 )
@@ -177,8 +178,7 @@ def _table(entries: pl.DataFrame) -> None:
     frame(cells, sizes, key="lake-figures", height=16 * ROW_HEIGHT, unknown="unknown")
     if notes := views.lake.gap_notes(rows):
         st.markdown(f":small[:gray[old bytes unknown &ensp; {escape('; '.join(notes))}]]")
-    if entries.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {entries.height:,}; the download has all]]")
+    more_rows(entries.height)
 
 
 def _long_remarks(cells: pl.DataFrame, table_columns: Mapping[str, Column]) -> None:
@@ -266,5 +266,4 @@ def _draw_columns(every: pl.DataFrame, answer: DeltaGenerator) -> None:
         unknown="unknown",
         **row_link("lake-columns", rows, "schema", lambda row: session.link_to(row["address"])),
     )
-    if matches.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {matches.height:,}; the download has all]]")
+    more_rows(matches.height)

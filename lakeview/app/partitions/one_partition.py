@@ -6,7 +6,7 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, widths
 from lakeview.app.cache import cache_values
-from lakeview.app.components import MAX_ROWS, dark, frame, link, nothing, stack, unknown_name
+from lakeview.app.components import MAX_ROWS, dark, frame, link, more_rows, nothing, stack, unknown_name
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
 from lakeview.inspection.history import with_partition_bounds
@@ -83,8 +83,7 @@ def _onward(now: OpenTable, partition: str) -> None:
 
 
 def _history_table(states: pl.DataFrame) -> None:
-    if states.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {states.height:,} commits; the download has all]]")
+    more_rows(states.height, "commits", first="newest")
     newest = states.reverse().head(MAX_ROWS)
     frame(
         newest.with_columns(

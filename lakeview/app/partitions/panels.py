@@ -8,6 +8,7 @@ from lakeview.app import answers, cache, columns, tables
 from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, stack, tile
 from lakeview.app.partitions.one_partition import choose, chosen_partition, pick
+from lakeview.app.row_links import row_pick
 from lakeview.app.session import OpenTable
 from lakeview.model.snapshot import Snapshot
 
@@ -193,16 +194,8 @@ def size_table(sizes: pl.DataFrame, snapshot: Snapshot) -> None:
         },
         key="partitions",
         unknown="unknown",
-        selection_mode="single-row",
-        on_select=lambda: _pick_row(rows["partition_text"].to_list()),
+        **row_pick("partitions", rows["partition_text"].to_list(), lambda name: None if name is None else choose(name)),
     )
-
-
-def _pick_row(partitions: list[str | None]) -> None:
-    rows = st.session_state["partitions"]["selection"]["rows"]
-    partition = partitions[rows[0]] if rows else None
-    if partition is not None:
-        choose(partition)
 
 
 def _times(ratio: float | None) -> str | None:

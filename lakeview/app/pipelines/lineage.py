@@ -8,7 +8,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import columns
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, frame, nothing, stack
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, frame, more_rows, nothing, stack
 from lakeview.app.row_links import pick_link, row_link
 from lakeview.app.selection import Selection
 from lakeview.app.widget_state import link_widget
@@ -59,8 +59,7 @@ def _table(nodes: pl.DataFrame, run_id: str) -> None:
         height=10 * ROW_HEIGHT,
         **row_link("lineage-table", rows, "overview", _parameters),
     )
-    if nodes.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {nodes.height:,} table versions]]")
+    more_rows(nodes.height, "table versions", note="")
 
 
 def _parameters(node: Mapping[str, Any]) -> dict[str, str] | None:

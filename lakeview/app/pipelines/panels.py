@@ -1,7 +1,6 @@
 """The pipelines page's parts: which root, what its newest runs did, and all runs."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import polars as pl
@@ -10,9 +9,9 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import cache, columns, downloads, errors
 from lakeview.app.cache import cache_values
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, nothing, stack
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, dark, escape, frame, more_rows, nothing, stack
 from lakeview.app.pipelines.run import without_zeros
-from lakeview.app.row_links import picked_marks
+from lakeview.app.row_links import pick_state, row_pick
 from lakeview.app.tables import root_input
 from lakeview.app.widget_state import link_widget
 from lakeview.inspection import PipelineInspection
@@ -70,10 +69,9 @@ def chosen_run(runs: pl.DataFrame) -> str:
     ids = rows["run_id"].to_list()
     run_id = st.session_state[link_widget(RUN, ids[0], ids)]
     labels = {row["run_id"]: _label(row) for row in rows.iter_rows(named=True)}
-    stack(charts.pipelines.run_bars(rows, run_id, dark=dark()), key="runs-bars", on_pick=_take_picked)
+    stack(charts.pipelines.run_bars(rows, run_id, dark=dark()), key="runs-bars", on_pick=pick_state(RUN, "run_id"))
     _run_table(rows)
-    if runs.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {runs.height:,} runs; the download has all]]")
+    more_rows(runs.height, "runs", first="newest")
     return str(
         st.selectbox(
             "Run", ids, key=link_widget(RUN, ids[0], ids), format_func=lambda run: labels.get(run, run), width=420
@@ -89,7 +87,6 @@ def download(look: PipelineInspection) -> None:
 
 
 def _run_table(rows: pl.DataFrame) -> None:
-    ids = rows["run_id"].to_list()
     table_columns = {
         "outcome": columns.text("status", help="✕ failed, ▲ interrupted, ◆ rows failed, ✓ succeeded"),
         "started": columns.timestamp("started, UTC", of="started"),
@@ -114,8 +111,7 @@ def _run_table(rows: pl.DataFrame) -> None:
         without_zeros(rows, table_columns),
         key="runs-table",
         height=8 * ROW_HEIGHT,
-        selection_mode="single-row",
-        on_select=partial(_take_row, ids),
+        **row_pick("runs-table", rows["run_id"].to_list(), lambda run: st.session_state.update({RUN: run})),
     )
 
 
@@ -124,16 +120,6 @@ def _signs(rows: pl.DataFrame) -> pl.Series:
     signs = charts.pipelines.SIGNS
     outcomes = zip(views.pipelines.run_outcomes(rows), rows["status"], strict=True)
     return pl.Series([f"{signs.get(outcome, '')} {status}".lstrip() for outcome, status in outcomes], dtype=pl.String)
-
-
-def _take_row(ids: list[str]) -> None:
-    for position in st.session_state["runs-table"]["selection"]["rows"]:
-        st.session_state[RUN] = ids[position]
-
-
-def _take_picked(key: str) -> None:
-    for mark in picked_marks(key):
-        st.session_state[RUN] = mark["run_id"]
 
 
 def _label(run: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import columns, display_rows, errors, widths
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, frame, link, nothing, prose
+from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, escape, frame, link, more_rows, nothing, prose
 from lakeview.app.selection import Selection
 from lakeview.app.table_cells import Column
 from lakeview.app.widget_state import link_widget
@@ -43,7 +43,7 @@ def steps(look: PipelineInspection, run_id: str) -> None:
         "version": columns.version("made", help="the version that it made"),
     }
     frame(rows, without_zeros(rows, table_columns), key="steps", height=10 * ROW_HEIGHT)
-    _more(rows, "steps")
+    more_rows(rows.height, "steps", note="")
     for step, dataset, error in rows.drop_nulls("error").select("step", "dataset", "error").head(5).iter_rows():
         what = f"{step} of {dataset}" if dataset else step
         st.markdown(f":red[:material/error:] **{escape(what)}** :gray[failed:]")
@@ -72,7 +72,7 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
             "rows failed": map(_failures, first["rows_failed"], first["rows_checked"], first["failed_share"]),
         }
     )
-    _more(rows, "expectations")
+    more_rows(rows.height, "expectations", note="")
     failures = {_label(row): row for row in rows.filter(pl.col("rows_failed") > 0).head(MAX_ROWS).iter_rows(named=True)}
     if failures:
         choice = st.selectbox(
@@ -131,8 +131,3 @@ def _failed_rows(row: Mapping[str, Any]) -> None:
 def _label(row: Mapping[str, Any]) -> str:
     """`price is positive · orders v3`, a name for each publication of a run."""
     return f"{row['expectation']} · {views.pipelines.version_name(str(row['dataset']), row['version'])}"
-
-
-def _more(rows: pl.DataFrame, what: str) -> None:
-    if rows.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {rows.height:,} {what}]]")

@@ -7,7 +7,6 @@ from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads
 from lakeview.app.cache import cache_values
 from lakeview.app.components import dark, escape, fold, frame, nothing, stack, unknown_name
-from lakeview.app.row_links import picked_marks
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice
 from lakeview.app.widths import HALF, NAME
@@ -37,13 +36,6 @@ def picked_column(clustering: pl.DataFrame) -> str | None:
         column: str = choice("Column", names, COLUMN, width=220)
     unknown_name(COLUMN, names, "column with min and max in files", f"{column} is shown")
     return column
-
-
-def pick_column(key: str) -> None:
-    """A click on a bar of the chart chooses its column."""
-    for mark in picked_marks(key):
-        if "column" in mark:
-            st.session_state[COLUMN] = mark["column"]
 
 
 def column_table(clustering: pl.DataFrame) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import columns, selection
-from lakeview.app.components import MAX_ROWS, escape, frame, link
+from lakeview.app.components import escape, frame, link, more_rows
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 
@@ -71,8 +71,7 @@ def violations(now: OpenTable, rules: views.quality.verdicts.ConstraintVerdicts)
 
 def violations_table(now: OpenTable, rows: pl.DataFrame) -> None:
     """One row a constraint and file, with the commit and the writer to blame."""
-    if rows.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the first {MAX_ROWS:,} of {rows.height:,} files; the download has all]]")
+    more_rows(rows.height, "files")
     frame(
         rows,
         {

@@ -10,7 +10,6 @@ from lakeview import charts, views
 from lakeview.app import columns, selection, widths
 from lakeview.app.commits import open_picked
 from lakeview.app.components import (
-    MAX_ROWS,
     card,
     dark,
     escape,
@@ -18,6 +17,7 @@ from lakeview.app.components import (
     fold,
     frame,
     link,
+    more_rows,
     nothing,
     stack,
     unknown_name,
@@ -193,8 +193,7 @@ def _pick_cell(chart: str) -> None:
 def load_table(loads: pl.DataFrame, column: str) -> None:
     """The twin of the charts: one row a load of the column, newest first."""
     rows = views.quality.sudden_changes.newest_first(loads, column)
-    if rows.height > MAX_ROWS:
-        st.markdown(f":small[:gray[the newest {MAX_ROWS:,} of {rows.height:,} loads; the download has all]]")
+    more_rows(rows.height, "loads", first="newest")
     table_columns = {
         "anomaly": columns.mark({True: "✕"}, label="bad", help="✕: anomaly, far from the loads around it"),
         "load": columns.version("load", of="version"),

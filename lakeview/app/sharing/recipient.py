@@ -113,21 +113,12 @@ def _browse(name: str, profile: Profile, answer: DeltaGenerator) -> None:
 
 def choose(rows: pl.DataFrame, cells: Mapping[str, object], names: Sequence[str], *, key: str) -> None:
     """A table of tables: a row that is chosen is opened, under its name in `names`."""
-    frame(
-        rows,
-        cells,
-        key=key,
-        height=16 * ROW_HEIGHT,
-        selection_mode="single-row",
-        on_select=lambda: _select(key, names),
-    )
+    frame(rows, cells, key=key, height=16 * ROW_HEIGHT, **row_links.row_pick(key, names, _select))
 
 
-def _select(key: str, names: Sequence[str]) -> None:
-    rows = st.session_state[key]["selection"]["rows"]
-    if rows:
-        selection.select(names[rows[0]])
-        st.session_state[_SELECTION] = True
+def _select(name: str) -> None:
+    selection.select(name)
+    st.session_state[_SELECTION] = True
 
 
 def leave() -> None:

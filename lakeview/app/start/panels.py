@@ -97,10 +97,13 @@ def _demo_lake() -> None:
 
 
 def _open_typed() -> None:
-    address = tables.strip_typed_name(st.session_state["typed-address"])
-    if address:
-        selection.select(address)
-        st.session_state["_go"] = True
+    if address := tables.strip_typed_name(st.session_state["typed-address"]):
+        _open_name(address)
+
+
+def _open_name(name: str) -> None:
+    selection.select(name)
+    st.session_state["_go"] = True
 
 
 def _share() -> None:
@@ -173,8 +176,7 @@ def _table_list(rows: list[dict[str, Any]]) -> None:
             "format": columns.text("format"),
         },
         key="recent",
-        selection_mode="single-row",
-        on_select=lambda: _open_row(table["name"].to_list()),
+        **row_links.row_pick("recent", table["name"].to_list(), _open_name),
     )
 
 
@@ -189,13 +191,6 @@ def _verdicts(tables: pl.DataFrame) -> None:
             link("overview", None, session.link_to(name))
     if tables.height > _MOST_VERDICTS:
         st.markdown(f":small[:gray[and {tables.height - _MOST_VERDICTS:,} more, marked in the list]]")
-
-
-def _open_row(names: list[str]) -> None:
-    rows = st.session_state["recent"]["selection"]["rows"]
-    if rows:
-        selection.select(names[rows[0]])
-        st.session_state["_go"] = True
 
 
 def _unread(offer: tables.Offer) -> dict[str, Any]:
