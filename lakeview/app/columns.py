@@ -30,7 +30,7 @@ def text(
     words: Mapping[str, str] | None = None,
     right: bool = False,
     least: int = 0,
-    help: str | None = None,  # noqa: A002 (streamlit's own name for it)
+    help: str | None = None,
 ) -> Column:
     """Text, of other types as polars writes it; `null` stands for null; `words` replace values of a closed set. Cells
     are not cut below `least` pixels."""
@@ -58,12 +58,7 @@ def path(label: str, folder: str) -> Column:
     return Column(st.column_config.TextColumn, label, {}, format=cells, may_be_cut=True)
 
 
-def data_file(
-    label: str,
-    *,
-    of: str | None = None,
-    help: str | None = None,  # noqa: A002
-) -> Column:
+def data_file(label: str, *, of: str | None = None, help: str | None = None) -> Column:
     """The name of a data file; of a UUID the first digits, `part-c3274618….parquet`: they tell files apart, and what
     follows them was cut. It is left out where all have the same."""
     return Column(
@@ -91,25 +86,14 @@ def partition(keys: Sequence[str], among: Sequence[str] = ()) -> Column:
     return Column(st.column_config.TextColumn, "partition", {}, "partition_text", cells, may_be_cut=True)
 
 
-def number(
-    label: str,
-    *,
-    of: str | None = None,
-    decimals: int | None = None,
-    help: str | None = None,  # noqa: A002
-) -> Column:
+def number(label: str, *, of: str | None = None, decimals: int | None = None, help: str | None = None) -> Column:
     """A number: with comma groups, or with a fixed number of decimals."""
     format_ = "localized" if decimals is None else f"%.{decimals}f"
     return Column(st.column_config.NumberColumn, label, {"format": format_, "help": help}, of)
 
 
 def percent(
-    label: str,
-    *,
-    of: str | None = None,
-    decimals: int = 1,
-    bar: bool = False,
-    help: str | None = None,  # noqa: A002
+    label: str, *, of: str | None = None, decimals: int = 1, bar: bool = False, help: str | None = None
 ) -> Column:
     """A share of one in percent, as `views.units.percent_figure` has it, all with as many decimals as one needs that is
     not quite 0 or 100; as a bar with `bar`. The heading names the unit."""
@@ -140,12 +124,7 @@ def bound_text(label: str, *, of: str, least: int = 0) -> Column:
     return Column(st.column_config.TextColumn, label, {}, ("type", of), cells, may_be_cut=True, least=least)
 
 
-def size(
-    label: str,
-    *,
-    of: str | None = None,
-    help: str | None = None,  # noqa: A002
-) -> Column:
+def size(label: str, *, of: str | None = None, help: str | None = None) -> Column:
     """A number of bytes with one decimal, in the unit that suits the column; thousands of it in groups."""
 
     def number_format(figures: pl.Series) -> str:
@@ -156,11 +135,7 @@ def size(
 
 
 def timestamp(
-    label: str = "committed, UTC",
-    *,
-    of: str | None = "timestamp",
-    seconds: bool = False,
-    help: str | None = None,  # noqa: A002
+    label: str = "committed, UTC", *, of: str | None = "timestamp", seconds: bool = False, help: str | None = None
 ) -> Column:
     """A timestamp as `2026-07-15 03:25`, in UTC."""
     pattern = "%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M"
@@ -177,13 +152,7 @@ def clock(label: str, *, of: str) -> Column:
     return Column(st.column_config.TextColumn, label, {}, of, lambda times: times.dt.strftime("%H:%M:%S"))
 
 
-def age(
-    label: str,
-    *,
-    of: str | None = None,
-    null: str | None = None,
-    help: str | None = None,  # noqa: A002
-) -> Column:
+def age(label: str, *, of: str | None = None, null: str | None = None, help: str | None = None) -> Column:
     """A duration in milliseconds, in two units; `null` stands for null."""
 
     def cells(milliseconds: pl.Series) -> pl.Series:
@@ -199,11 +168,7 @@ def duration(label: str) -> Column:
 
 
 def version(
-    label: str = "version",
-    *,
-    of: str | None = None,
-    null: str | None = None,
-    help: str | None = None,  # noqa: A002
+    label: str = "version", *, of: str | None = None, null: str | None = None, help: str | None = None
 ) -> Column:
     """A version as `v63`."""
 
@@ -215,11 +180,7 @@ def version(
 
 
 def mark(
-    glyphs: Mapping[Any, str] | None = None,
-    *,
-    of: str | None = None,
-    label: str = "",
-    help: str | None = None,  # noqa: A002
+    glyphs: Mapping[Any, str] | None = None, *, of: str | None = None, label: str = "", help: str | None = None
 ) -> Column:
     """A narrow column of signs, one for each value of `glyphs`, none for others; without `glyphs` the cells are signs.
     No column, where there is no sign."""
@@ -232,7 +193,7 @@ def mark(
     return Column(st.column_config.TextColumn, label, {"help": help}, of, cells, may_be_absent=True)
 
 
-def bound(*, of: str | None = None, help: str | None = BOUND_HELP) -> Column:  # noqa: A002
+def bound(*, of: str | None = None, help: str | None = BOUND_HELP) -> Column:
     """The marks of bounds, beside the numbers that they are of."""
     return mark(of=of, label=_BOUNDS, help=help)
 

@@ -115,7 +115,7 @@ def tile(
     chip: str | None = None,
     *,
     note: str | None = None,
-    help: str | None = None,  # noqa: A002 (streamlit's own name for it)
+    help: str | None = None,
     trend: Sequence[float | None] | None = None,
     bars: bool = False,
     attention: bool = False,

@@ -161,23 +161,17 @@ def read_rows(
 ) -> Answer:
     """The rows of the request: those of the first files, of a version that is not whole without the missing ones; those
     that match a filter, which may read all files; or a sample."""
+    query = Query(now.address, request.version, request.limit, runner.MEMORY, where=request.where)
     if request.where is None and not request.is_sample:
+        query = structs.replace(query, paths=reading.first, skips_missing=not is_whole)
         with st.spinner("Reading rows", show_time=True):
             try:
-                answer = first_rows(
-                    now.address,
-                    request.version,
-                    request.limit,
-                    allowed.seconds,
-                    paths=reading.first,
-                    skips_missing=not is_whole,
-                )
+                answer = first_rows(query, allowed.seconds)
             except LakeviewError as error:
                 budget.forget(error)  # else every later run would begin it again
                 raise
         budget.say_if_stopped(answer, allowed.seconds)
         return answer
-    query = Query(now.address, request.version, request.limit, runner.MEMORY, where=request.where)
     if request.is_sample:
         query = structs.replace(query, paths=reading.paths, seed=SEED)
     return budget.answer(query, allowed)

@@ -20,44 +20,16 @@ class _PartError(Exception):
         self.answer = answer
 
 
-def first_rows(
-    address: str,
-    version: int,
-    limit: int,
-    seconds: float,
-    change_types: tuple[str, ...] = (),
-    paths: tuple[str, ...] | None = None,
-    skips_missing: bool = False,
-) -> Answer:
-    """The first rows of a version, `paths`: of these data files alone, `skips_missing`: of those in the store; with
-    `change_types` those of CHANGES of this commit. Raises as `runner.run`."""
+def first_rows(request: Request, seconds: float) -> Answer:
+    """The rows of a request; raises as `runner.run`."""
     try:
-        return _first_rows(address, version, limit, seconds, change_types, paths, skips_missing)
+        return _first_rows(request.address, request, seconds)
     except _PartError as part:
         return part.answer
 
 
 @cache_values(16)
-def _first_rows(
-    address: str,
-    version: int,
-    limit: int,
-    seconds: float,
-    change_types: tuple[str, ...],
-    paths: tuple[str, ...] | None,
-    skips_missing: bool,
-) -> Answer:
-    start = version if change_types else None
-    request = Request(
-        address,
-        version,
-        limit,
-        runner.MEMORY,
-        start=start,
-        change_types=change_types,
-        paths=paths,
-        skips_missing=skips_missing,
-    )
+def _first_rows(_address: str, request: Request, seconds: float) -> Answer:
     answer = runner.run(request, seconds=seconds, on_wait=_end_with_the_page)
     if answer.counts.get("stopped"):
         raise _PartError(answer)

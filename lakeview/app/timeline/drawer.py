@@ -7,14 +7,15 @@ from typing import Any
 
 import polars as pl
 import streamlit as st
+from msgspec.structs import replace
 
 from lakeview import views
 from lakeview.app import answers, cache, commits, display_rows, errors
 from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, SEVERITY_ICONS, escape, facts, fold, link, nothing
-from lakeview.app.query import budget
-from lakeview.app.query.answers import Answer
+from lakeview.app.query import budget, runner
 from lakeview.app.query.arrival import first_rows
+from lakeview.app.query.request import Request
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
 from lakeview.model.errors import LakeviewError
@@ -211,17 +212,14 @@ def _preview_rows(now: OpenTable, version: int) -> None:
         size = "of unknown size" if cost.size is None else views.units.format_bytes(cost.size)
         st.markdown(f":gray[Its rows are in {views.units.count_text(cost.files, 'file')}, {size}.]")
     else:
+        request = Request(now.address, version, _LIMIT, runner.MEMORY, start=version)
         with st.spinner("Reading rows", show_time=True):
-            way, answer = "added", _first_rows(now, version, "added")
+            way, answer = "added", first_rows(replace(request, change_types=_KINDS["added"]), _SECONDS)
             if answer.rows.is_empty():
-                way, answer = "removed", _first_rows(now, version, "removed")
+                way, answer = "removed", first_rows(replace(request, change_types=_KINDS["removed"]), _SECONDS)
         budget.say_if_stopped(answer, _SECONDS)
         rows = answer.rows.drop("_change_type", "_commit_version", "_commit_timestamp")
         rows = views.timeline.events.columns_first(rows, answers.reason_columns(now, version))
         st.markdown(f":small[:gray[{budget.amount(answer, _LIMIT, 'row')} that it {way}]]")
         display_rows.table(rows, key="commit-rows", height=8 * ROW_HEIGHT)
     link("data", "All its changes on the Data page", selected(version=version, base=None, tab="Changes"))
-
-
-def _first_rows(now: OpenTable, version: int, way: str) -> Answer:
-    return first_rows(now.address, version, _LIMIT, _SECONDS, _KINDS[way])
