@@ -18,8 +18,8 @@ from lakeview.model.data_types import (
     StructType,
 )
 from lakeview.model.errors import UnsupportedTableError
+from lakeview.rows.arrays import plain, rebuilt, whole
 from lakeview.rows.field_places import Match, field_places
-from lakeview.rows.plain_arrays import plain, rebuilt, whole
 from lakeview.rows.variant import is_variant, stored_variants, variant_text
 
 _KINDS = (

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from lakeview.model.data_types import VARIANT_BINARIES, DataType, Field
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
+from lakeview.rows.arrays import whole
 from lakeview.rows.casts import ValueMisfitError, conform
 from lakeview.rows.exact_casts import exact, misfit_of_types
-from lakeview.rows.plain_arrays import whole
 from lakeview.rows.variant import is_variant, stored_variants, variant_binaries, variant_text
 
 

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pyroaring
 
 from lakeview.model.errors import CorruptTableError
-from lakeview.rows.arrays import numpy_to_arrow
-from lakeview.rows.plain_arrays import without_views
+from lakeview.rows.arrays import numpy_to_arrow, without_views
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
 

@@ -20,14 +20,16 @@ from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, listing, refuse_oversized
 from lakeview.storage.local_files import publish, sync_folder, write_temporary
-from lakeview.storage.local_names import has_name_like, names_in, printable
 from lakeview.storage.local_new_file import NewLocalFile
 from lakeview.storage.local_opening import (
     closed_on_error,
+    has_name_like,
+    names_in,
     open_at_once,
     open_plain,
     place_of,
     places_of_folder,
+    printable,
     require_file,
 )
 from lakeview.storage.new_file import NewFile

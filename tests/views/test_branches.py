@@ -96,7 +96,7 @@ def test_asides_stand_in_the_timeline_and_change_nothing_of_it() -> None:
     assert timeline_rows["note"].to_list()[3] == "on audit"
     # of two branches no commits lead from one to the other
     assert [
-        views.compare.bases.commits_between(timeline_rows, *ends).height for ends in ((1, 6), (6, 1), (5, 6), (6, 5))
+        views.compare.versions.commits_between(timeline_rows, *ends).height for ends in ((1, 6), (6, 1), (5, 6), (6, 5))
     ] == [
         2,
         2,
@@ -111,7 +111,7 @@ def test_no_commit_of_another_branch_is_offered_to_compare_with() -> None:
     for marked in ("schema_changed", "suspicious"):
         for version in (5, 6):
             marks = timeline_rows.with_columns((pl.col("version") == version).alias(marked))
-            assert [choice.version for choice in views.compare.bases.base_choices(marks, 6)] == [2]
+            assert [choice.version for choice in views.compare.versions.base_choices(marks, 6)] == [2]
 
 
 def test_versions_that_are_random_numbers_are_told_by_both_ends() -> None:

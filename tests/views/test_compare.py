@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import lakeview as lv
 from lakeview import views
 from lakeview.views.compare import rows
-from lakeview.views.compare.bases import BaseChoice
+from lakeview.views.compare.versions import BaseChoice
 from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -211,11 +211,11 @@ def test_a_renamed_column_is_compared_with_itself(tmp_path: Path) -> None:
 
 
 def test_bases_worth_choosing_are_offered_each_once(good: lv.Table) -> None:
-    assert views.compare.bases.base_choices(line(good), 6) == [
+    assert views.compare.versions.base_choices(line(good), 6) == [
         BaseChoice("the version before", 5),
         BaseChoice("before the last schema change", 3),
     ]
-    assert views.compare.bases.base_choices(line(good), 0) == []
+    assert views.compare.versions.base_choices(line(good), 0) == []
 
 
 def test_of_more_rows_than_are_shown_lost_and_gained_ones_come_by_turns() -> None:

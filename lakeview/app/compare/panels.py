@@ -61,7 +61,7 @@ def current_pair(now: OpenTable) -> Pair | None:
 
 def offers(now: OpenTable) -> None:
     """Bases worth choosing, to press: a link to the page one is on would not come into the address bar."""
-    choices = views.compare.bases.base_choices(now.look.timeline(), now.version)
+    choices = views.compare.versions.base_choices(now.look.timeline(), now.version)
     if not choices:
         name = views.units.format_version(now.version)
         if now.snapshot.timestamp is None:

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.data.partition_values import calendar
-from lakeview.rows.leaves import struct_leaves
+from lakeview.rows.arrays import struct_leaves
 
 Path = tuple[str, ...]
 

@@ -16,8 +16,8 @@ from lakeview.model import limits
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.schema import Schema
+from lakeview.rows.arrays import struct_leaves
 from lakeview.rows.bitmaps import corrupt_vector, position_bitmap
-from lakeview.rows.leaves import struct_leaves
 from lakeview.rows.matching import frame_of
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask

@@ -15,7 +15,7 @@ from lakeview.iceberg.metadata.transforms import minimal_bytes, unscaled_integer
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Schema, leaf_name
-from lakeview.rows.leaves import struct_leaves
+from lakeview.rows.arrays import struct_leaves
 
 _PREFIX = "write.metadata.metrics."
 _TRUNCATE = re.compile(r"truncate\((\d{1,9})\)")

@@ -15,7 +15,7 @@ from lakeview.iceberg.write.stored_schema import stored_rows
 from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import leaf_name, polars_type
-from lakeview.rows.leaves import struct_leaves
+from lakeview.rows.arrays import struct_leaves
 from lakeview.rows.open_files import split_rows
 
 Tuple = tuple[Any, ...]

@@ -4,11 +4,11 @@ import polars as pl
 
 from lakeview.model.printable import first_few
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.compare.bases import commits_between
 from lakeview.views.compare.versions import (
     ALL_FILES,
     FileDifference,
     bounds_text,
+    commits_between,
     count_changes,
     file_difference,
     settings_difference,

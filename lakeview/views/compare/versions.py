@@ -1,7 +1,9 @@
-"""Two snapshots to what lies between them: rows, files, by partition too, and settings."""
+"""Two snapshots to what lies between them: rows, files, by partition too, and settings; the versions worth comparing
+one with, and the commits between two."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import polars as pl
 
@@ -10,6 +12,7 @@ from lakeview.model.printable import count_text
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.partitions.keys import NO_PARTITION
 from lakeview.views.sums import flows, total, zero_without_files
+from lakeview.views.timeline.commits import on_branch
 from lakeview.views.units import MINUS
 
 PARTITION_DIFF = pl.Schema(
@@ -189,3 +192,53 @@ def bounds_text(bounds: tuple[int, int]) -> str:
 
 def _signed_text(number: int) -> str:
     return f"{MINUS}{-number:,}" if number < 0 else f"{number:+,}" if number else "0"
+
+
+_BEFORE_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseChoice:
+    """A version worth comparing with, and why."""
+
+    label: str
+    version: int
+
+
+def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
+    """TIMELINE rows after version `first` up to `last`, whichever of them came first; none where one is missing,
+    or is an off-branch commit: of two branches no commits lead from one to the other."""
+    places = [timeline["version"].index_of(version) for version in (first, last)]
+    if None in places or "off-branch" in (timeline["lane"][place] for place in places if place is not None):
+        return timeline.clear()
+    low, high = sorted(place for place in places if place is not None)
+    return on_branch(timeline.slice(low + 1, high - low))
+
+
+def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
+    """Versions worth comparing one with: the one before, a day and a week before, before the last schema change and
+    before the last bad load. Each version once, and none of another branch."""
+    place = timeline["version"].index_of(version)
+    if not place:
+        return []
+    earlier = on_branch(timeline.head(place))
+    line = pl.concat([earlier, timeline.slice(place, 1)]).with_row_index("place")
+    choices: dict[int, str] = {}
+
+    def offer(label: str, rows: pl.DataFrame) -> None:
+        for other in rows["version"].tail(1):
+            choices.setdefault(int(other), label)
+
+    offer("the version before", earlier)
+    moment = timeline["timestamp"][place]
+    if isinstance(moment, datetime):
+        offer("a day before", earlier.filter(pl.col("timestamp") <= moment - _BEFORE_DAY))
+        offer("a week before", earlier.filter(pl.col("timestamp") <= moment - 7 * _BEFORE_DAY))
+    for label, marked in (
+        ("before the last schema change", "schema_changed"),
+        ("before the last bad load", "suspicious"),
+    ):
+        last = line.filter(marked)["place"].max()
+        if isinstance(last, int) and last > 0:
+            offer(label, line.slice(last - 1, 1))
+    return [BaseChoice(label, other) for other, label in choices.items()]
