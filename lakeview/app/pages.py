@@ -1,11 +1,12 @@
 """The pages by name: file, title, the question each answers, icon and group. Findings and links name pages so."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """One page. `file` is relative to app.py; `group` is its heading in the sidebar, "" above all groups; `of_table`:
+    """One page. `group` is its heading in the sidebar, "" above all groups; `file` is relative to app.py; `of_table`:
     whether it needs a table to be chosen."""
 
     group: str
@@ -23,100 +24,48 @@ QUALITY_WHOLE_TABLE = "Whole table"
 SHARING_PROFILE = "profile-file"
 """The parameter of the sharing page's link that holds the address of a profile."""
 
+_GROUPS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
+    "": {"start": ("Start", "", "home")},
+    "Understand": {
+        "overview": ("Overview", "Is this table all right?", "dashboard"),
+        "timeline": ("Timeline", "What happened, when, and by whom?", "show_chart"),
+        "compare": ("Compare", "What changed between two versions?", "compare_arrows"),
+        "schema": ("Schema", "What are the columns, and since when?", "account_tree"),
+    },
+    "Layout": {
+        "files": ("Files", "Is it slow because of how it lies on disk?", "draft"),
+        "partitions": ("Partitions", "Is every part there, whole, and on time?", "grid_view"),
+        "pruning": ("Pruning", "Which files would a filter read, and why are the others skipped?", "filter_alt"),
+    },
+    "Data": {
+        "data": ("Data", "What do the rows look like, now or at any moment?", "table_rows"),
+        "quality": ("Quality", "Is the data normal, and since when?", "rule"),
+    },
+    "Operate": {
+        "health": (
+            "Health and retention",
+            "What is wrong, what would VACUUM or snapshot expiration remove, and who can still read it?",
+            "health_and_safety",
+        ),
+        "sharing": ("Sharing", "What is shared with me, what do I share, and who read what?", "share"),
+        "lake": ("Lake", "Which of all these tables needs attention?", "water"),
+        "pipelines": ("Pipelines", "What ran, what did it make, and which rows failed?", "conversion_path"),
+    },
+}
+"""Title, question and icon of each page, by group and name; a group's pages lie in the folder of its name."""
+
+_WITHOUT_TABLE = ("start", "sharing", "lake", "pipelines")
+
 PAGES: dict[str, PageEntry] = {
-    "start": PageEntry("", "pages/start/start.py", "Start", "", ":material/home:", default=True, of_table=False),
-    "overview": PageEntry(
-        "Understand",
-        "pages/understand/overview.py",
-        "Overview",
-        "Is this table all right?",
-        ":material/dashboard:",
-    ),
-    "timeline": PageEntry(
-        "Understand",
-        "pages/understand/timeline.py",
-        "Timeline",
-        "What happened, when, and by whom?",
-        ":material/show_chart:",
-    ),
-    "compare": PageEntry(
-        "Understand",
-        "pages/understand/compare.py",
-        "Compare",
-        "What changed between two versions?",
-        ":material/compare_arrows:",
-    ),
-    "schema": PageEntry(
-        "Understand",
-        "pages/understand/schema.py",
-        "Schema",
-        "What are the columns, and since when?",
-        ":material/account_tree:",
-    ),
-    "files": PageEntry(
-        "Layout",
-        "pages/layout/files.py",
-        "Files",
-        "Is it slow because of how it lies on disk?",
-        ":material/draft:",
-    ),
-    "partitions": PageEntry(
-        "Layout",
-        "pages/layout/partitions.py",
-        "Partitions",
-        "Is every part there, whole, and on time?",
-        ":material/grid_view:",
-    ),
-    "pruning": PageEntry(
-        "Layout",
-        "pages/layout/pruning.py",
-        "Pruning",
-        "Which files would a filter read, and why are the others skipped?",
-        ":material/filter_alt:",
-    ),
-    "data": PageEntry(
-        "Data",
-        "pages/data/data.py",
-        "Data",
-        "What do the rows look like, now or at any moment?",
-        ":material/table_rows:",
-    ),
-    "quality": PageEntry(
-        "Data",
-        "pages/data/quality.py",
-        "Quality",
-        "Is the data normal, and since when?",
-        ":material/rule:",
-    ),
-    "health": PageEntry(
-        "Operate",
-        "pages/operate/health.py",
-        "Health and retention",
-        "What is wrong, what would VACUUM or snapshot expiration remove, and who can still read it?",
-        ":material/health_and_safety:",
-    ),
-    "sharing": PageEntry(
-        "Operate",
-        "pages/operate/sharing.py",
-        "Sharing",
-        "What is shared with me, what do I share, and who read what?",
-        ":material/share:",
-        of_table=False,
-    ),
-    "lake": PageEntry(
-        "Operate",
-        "pages/operate/lake.py",
-        "Lake",
-        "Which of all these tables needs attention?",
-        ":material/water:",
-        of_table=False,
-    ),
-    "pipelines": PageEntry(
-        "Operate",
-        "pages/operate/pipelines.py",
-        "Pipelines",
-        "What ran, what did it make, and which rows failed?",
-        ":material/conversion_path:",
-        of_table=False,
-    ),
+    name: PageEntry(
+        group,
+        f"pages/{group.lower() or 'start'}/{name}.py",
+        title,
+        question,
+        f":material/{icon}:",
+        default=name == "start",
+        of_table=name not in _WITHOUT_TABLE,
+    )
+    for group, pages in _GROUPS.items()
+    for name, (title, question, icon) in pages.items()
 }

@@ -50,7 +50,7 @@ class HistoryAnswers:
 
     def branch_commits(self) -> pl.DataFrame:
         """COMMITS of the line of versions that is shown, newest first."""
-        return views.timeline.branches.of_line(self.frames.history, self.frames.refs, self.frames.latest)
+        return self.on_branch(self.frames.history)
 
     @cache_answer("frames.latest", "frames.ref")
     def commit_timeline(self) -> pl.DataFrame:

@@ -64,7 +64,6 @@ def test_commits_beside_the_line_say_where_they_are() -> None:
         5: "on audit",
     }
     assert set(views.timeline.branches.off_branch(FORKED, refs(("main", 6), ("audit", 5)), 5)["version"]) == {2, 3, 6}
-    assert views.timeline.branches.of_line(FORKED, refs(("main", 6), ("audit", 5)), 6)["version"].to_list() == [6, 2, 1]
 
 
 def test_a_table_without_refs_has_no_asides() -> None:

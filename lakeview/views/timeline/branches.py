@@ -94,11 +94,6 @@ def off_branch(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataF
     return pl.DataFrame([(v, _note(holders.get(v, ()))) for v in others], schema=OFF_BRANCH, orient="row")
 
 
-def of_line(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataFrame:
-    """COMMITS of the branch that ends at `head`, without off-branch commits."""
-    return commits.join(off_branch(commits, refs, head), on="version", how="anti", maintain_order="left")
-
-
 def _note(names: Iterable[str]) -> str:
     branches = ", ".join(names)
     return f"on {branches}" if branches else "on no branch: rolled back, replaced or never published"
