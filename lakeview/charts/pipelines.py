@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.marks import exact_count, from_zero, peak, picks, texts, tooltips
-from lakeview.charts.palette import Palette, palette
+from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, span_unit, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.pipelines import RunOutcome, newest_nodes, range_edges, run_outcomes, version_name
@@ -44,6 +44,13 @@ def run_bars(runs: pl.DataFrame, run_id: str | None = None, *, dark: bool = Fals
     days = took / _DAY_MS
     size, unit = span_unit(peak(days))
     outcomes = run_outcomes(runs)
+    colours = {
+        RunOutcome.FAILED: p.red,
+        RunOutcome.INTERRUPTED: p.orange,
+        RunOutcome.RUNNING: p.gray,
+        RunOutcome.ROWS_FAILED: p.orange,
+        RunOutcome.SUCCEEDED: p.blue,
+    }
     rows = pl.DataFrame(
         {
             "run_id": runs["run_id"],
@@ -51,7 +58,7 @@ def run_bars(runs: pl.DataFrame, run_id: str | None = None, *, dark: bool = Fals
             "value": (days / size).fill_null(0.0),
             "zero": pl.repeat(0.0, runs.height, eager=True),
             "shape": _by_outcome(outcomes, _SHAPES, "stroke"),
-            "color": _by_outcome(outcomes, _colours(p), p.gray),
+            "color": _by_outcome(outcomes, colours, p.gray),
             "bar": pl.Series([p.blue if run == run_id else p.quiet for run in runs["run_id"]], dtype=pl.String),
             "pipeline": texts(runs["pipeline"], str),
             "outcome": outcomes,
@@ -149,16 +156,6 @@ def _reads(first: int | None, last: int | None) -> str:
 
 def _duration(milliseconds: int | None) -> str:
     return "no end recorded" if milliseconds is None else format_duration(milliseconds)
-
-
-def _colours(p: Palette) -> dict[RunOutcome, str]:
-    return {
-        RunOutcome.FAILED: p.red,
-        RunOutcome.INTERRUPTED: p.orange,
-        RunOutcome.RUNNING: p.gray,
-        RunOutcome.ROWS_FAILED: p.orange,
-        RunOutcome.SUCCEEDED: p.blue,
-    }
 
 
 def _by_outcome(outcomes: pl.Series, values: dict[RunOutcome, str], other: str) -> pl.Series:

@@ -124,7 +124,12 @@ def _check_one_place(folded: str, table_fields: Sequence[Field], path: str) -> N
     """Tables of other formats may have names that differ by case alone."""
     same = [field.name for field in table_fields if field.name.casefold() == folded]
     if len(same) > 1:
-        raise _ambiguous(path, same)
+        raise InvalidRequestError(
+            f"{path} of the rows may be {' or '.join(same)}: these names of the table differ only by case",
+            fix="spell it as the table does",
+            place=path,
+            kind="ambiguous-column",
+        )
 
 
 def _check_distinct(names: Sequence[str], table_names: set[str], path: str) -> None:
@@ -145,15 +150,6 @@ def _twice(names: Sequence[str], path: str) -> InvalidRequestError:
         fix="rename one of them, or drop it",
         place=path_below(path, second),
         kind="duplicate-column",
-    )
-
-
-def _ambiguous(path: str, same: Sequence[str]) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"{path} of the rows may be {' or '.join(same)}: these names of the table differ only by case",
-        fix="spell it as the table does",
-        place=path,
-        kind="ambiguous-column",
     )
 
 

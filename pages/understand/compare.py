@@ -14,7 +14,9 @@ with errors.messages(here="compare"):
         with card():
             panels.offers(now)
     else:
-        text = panels.sentence_text(now, pair)  # what cannot be read leaves no empty card
+        partitions = panels.partitions(now, pair)
+        # before the card: what cannot be read leaves no empty one
+        text = views.compare.sentences.sentence(pair.before, pair.after, now.look.timeline(), partitions)
         with card():
             panels.sentence(text, pair)
             if now.base is None:
@@ -38,7 +40,6 @@ with errors.messages(here="compare"):
         else:
             equal.append("properties and protocol")
         with errors.messages(here="compare"):
-            partitions = panels.partitions(now, pair)
             downloads.offer("files by partition", partitions)
             if views.compare.versions.has_file_changes(partitions):
                 with halves, card("Files by partition", panels.FILES_NOTE, stretch=True):

@@ -87,11 +87,6 @@ def offers(now: OpenTable) -> None:
         )
 
 
-def sentence_text(now: OpenTable, pair: Pair) -> str:
-    """One sentence on what changed."""
-    return views.compare.sentences.sentence(pair.before, pair.after, now.look.timeline(), partitions(now, pair))
-
-
 def sentence(text: str, pair: Pair) -> None:
     """The sentence, to be copied into a ticket, and where its figures come from."""
     with st.container(horizontal=True, vertical_alignment="top", wrap=False):

@@ -16,7 +16,6 @@ from lakeview.app.query import runner
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.request import MAX_RESULT_BYTES, Request
 from lakeview.app.widget_state import choice
-from lakeview.jobs import Progress
 from lakeview.jobs import Request as SparkRequest
 from lakeview.model.errors import LakeviewError
 
@@ -231,7 +230,7 @@ def _run(request: Request | SparkRequest, budget: Budget, queries: _Queries, key
     queries.running[request] = threading.Event()
     try:
         if isinstance(request, SparkRequest):
-            return runner.run_on_spark(request, _job_line(bar.progress))
+            return runner.run_on_spark(request, lambda job: bar.progress(job.share, job.text.capitalize()))
         return runner.run(
             request, seconds=budget.seconds, on_wait=_progress_line(bar.progress, request, budget), on_part=on_part
         )
@@ -256,10 +255,6 @@ def say_if_stopped(answer: Answer, seconds: float) -> None:
         if answer.counts.get("cancelled"):
             how, more = "Cancelled", "ask again for all of them"
         st.markdown(f":orange[:material/timer:] **{how}** :gray[these are {so_far}; {more}]")
-
-
-def _job_line(draw: Callable[[float, str], object]) -> Callable[[Progress], object]:
-    return lambda progress: draw(progress.share, progress.text.capitalize())
 
 
 def _progress_line(

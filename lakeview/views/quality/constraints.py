@@ -55,7 +55,7 @@ class Rule:
 def stated_rules(snapshot: Snapshot) -> list[Rule]:
     """The constraints of a version: those its table states as expressions, then the columns that may not be null."""
     schema = snapshot.schema
-    return [*_stated_rules(snapshot.rules, schema), *_required_rules(schema)]
+    return [*_stated_rules(snapshot.rules, schema), *_required_in(StructType(schema.fields), (), True)]
 
 
 def rule_columns(rules: Sequence[Rule], schema: Schema, most: int = MOST_RULES) -> list[str]:
@@ -82,12 +82,8 @@ def _stated_rules(rules: pl.DataFrame, schema: Schema) -> Iterator[Rule]:
             yield Rule(kind, column or "", text, Unknown(), _LENGTHS)
 
 
-def _required_rules(schema: Schema) -> Iterator[Rule]:
-    """Columns that may not be null, leaves and structs; one below a struct that may be null goes with it."""
-    yield from _required_in(StructType(schema.fields), (), True)
-
-
 def _required_in(type_: StructType, above: Path, sure: bool) -> Iterator[Rule]:
+    """Columns that may not be null, leaves and structs; one below a struct that may be null goes with it."""
     for field in type_.fields:
         path = (*above, field.name)
         inner = field.type if isinstance(field.type, StructType) else None

@@ -40,7 +40,10 @@ _BY_CHANGE: Mapping[str, str] = {
 
 def breaking(diff: pl.DataFrame) -> pl.DataFrame:
     """BREAKING from SCHEMA_DIFF."""
-    classes = [_class_and_rule(change, what) for change, what in diff.select("change", "breaks").iter_rows()]
+    classes = [
+        _BY_WHAT.get(what or "", (SAFE, _BY_CHANGE.get(change, "nothing depends on it")))
+        for change, what in diff.select("change", "breaks").iter_rows()
+    ]
     return diff.with_columns(
         pl.Series("class", [name for name, _ in classes], dtype=pl.String),
         pl.Series("rule", [rule for _, rule in classes], dtype=pl.String),
@@ -66,7 +69,3 @@ _VERBS = {
     WRITERS: ("breaks writers", "break writers"),
     SAFE: ("is safe", "are safe"),
 }
-
-
-def _class_and_rule(change: str, what: str | None) -> tuple[str, str]:
-    return _BY_WHAT.get(what or "", (SAFE, _BY_CHANGE.get(change, "nothing depends on it")))
