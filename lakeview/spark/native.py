@@ -116,6 +116,7 @@ class _Scan:
         self._types = [field.dataType for field in to_spark(schema)]
         self._layout = files[0].layout
         self._partitions = partitions
+        self._uris: Sequence[str] = ()
         self._rows = self._read()
 
     def with_folders(self) -> DataFrame:
@@ -165,7 +166,8 @@ class _Scan:
         if self._partitions:
             reader = reader.options(basePath=f"{_PREFIX}{self._files[0].root}", recursiveFileLookup=False)
         rows = reader.parquet(*[_PREFIX + file.path for file in self._files])
-        paths = sorted(unquote(uri.removeprefix(_PREFIX)) for uri in rows.inputFiles())
+        self._uris = rows.inputFiles()  # once: each costs a call into the JVM, a tenth of a count of many small files
+        paths = sorted(unquote(uri.removeprefix(_PREFIX)) for uri in self._uris)
         if paths != sorted(file.path for file in self._files):
             missing = sorted({file.path for file in self._files}.symmetric_difference(paths))
             raise CorruptTableError(
@@ -197,10 +199,7 @@ class _Scan:
 
     def _facts(self, names: Sequence[str]) -> DataFrame:
         """One row a file: `key`, the path as `_metadata.file_path` has it, `words`, and the values of the log."""
-        keys = {
-            unquote(uri.removeprefix(_PREFIX)): METADATA_PREFIX + uri.removeprefix(_PREFIX)
-            for uri in self._rows.inputFiles()
-        }
+        keys = {unquote(uri.removeprefix(_PREFIX)): METADATA_PREFIX + uri.removeprefix(_PREFIX) for uri in self._uris}
         fields = [spark_types.StructField("key", spark_types.StringType())]
         fields.append(spark_types.StructField("words", spark_types.ArrayType(spark_types.LongType())))
         arrays = [
