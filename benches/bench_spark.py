@@ -1,11 +1,13 @@
 """Spark through lakeview beside Spark's own Parquet source on the same files: seconds by turns, in one session.
 
-    PYTHONPATH=. python benches/bench_spark.py [--rows 5000000] [--rounds 5] [--cores 2 1] [--only plain,partitions]
+    PYTHONPATH=. python benches/bench_spark.py [--rows 5000000] [--rounds 5] [--cores 2 1] [--only plain,write] [--cpu]
 
 Each measurement plans again and runs one action. Tables: `plain`; `partitions`, 12 of them; `joined`, 120 partitions
 whose values are joined, since folders do not say them exactly; `vectors`, each tenth row deleted. The peer of the last
-two is native Parquet with the join that the same answer needs, by file path. `python` is `format("lakeview")`. Both
-sides have to give the same answer before a time counts. With several core counts, each runs in a process of its own.
+two is native Parquet with the join that the same answer needs, by file path. `write` is `lakeview.spark.write`.
+`python` is `format("lakeview")`. Both sides have to give the same answer before a time counts. With several core
+counts, each runs in a process of its own. `--cpu`: seconds of CPU time, of this process, the JVM and Python workers,
+where the machine does other work too (Linux).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -141,7 +144,27 @@ def _run(task: Callable[[DataFrame], object], source: Source, columns: Sequence[
     return task(source().select(*columns))
 
 
-def by_turns(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+def cpu_seconds() -> float:
+    """CPU time so far of this process and of all that it, or a child of it, has started."""
+    ticks, parents = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(fields[1])
+            ticks[int(path.parent.name)] = sum(map(int, fields[11:15]))  # with children that have ended
+    family, size = {os.getpid()}, 0
+    while size < len(family):
+        size = len(family)
+        family |= {process for process, parent in parents.items() if parent in family}
+    return sum(ticks[process] for process in family) / os.sysconf("SC_CLK_TCK")
+
+
+CLOCKS: dict[bool, Callable[[], float]] = {False: time.perf_counter, True: cpu_seconds}
+
+
+def by_turns(
+    sides: Mapping[str, Callable[[], object]], rounds: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
     """Median seconds of each side. SystemExit if their answers differ."""
     answers = {repr(side()) for side in sides.values()}  # and the first round, which compiles
     if len(answers) != 1:
@@ -150,13 +173,15 @@ def by_turns(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[str
     for number in range(rounds):
         order: Sequence[str] = list(sides)[:: 1 if number % 2 == 0 else -1]
         for name in order:
-            start = time.perf_counter()
+            start = clock()
             sides[name]()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(clock() - start)
     return {name: median(times) for name, times in seconds.items()}
 
 
-def reading(spark: SparkSession, home: Path, rows: int, rounds: int, names: Sequence[str]) -> Times:
+def reading(
+    spark: SparkSession, home: Path, rows: int, rounds: int, names: Sequence[str], clock: Callable[[], float]
+) -> Times:
     """Seconds of each task on each table, by side."""
     times: Times = {}
     for name in names:
@@ -172,11 +197,11 @@ def reading(spark: SparkSession, home: Path, rows: int, rounds: int, names: Sequ
         columns = frames["lakeview"]().columns
         for title, task in TASKS.items():
             sides = {side: partial(_run, task, source, columns) for side, source in frames.items()}
-            times[f"{name}: {title}"] = by_turns(sides, rounds)
+            times[f"{name}: {title}"] = by_turns(sides, rounds, clock)
     return times
 
 
-def writing(spark: SparkSession, home: Path, rows: int, rounds: int) -> Times:
+def writing(spark: SparkSession, home: Path, rows: int, rounds: int, clock: Callable[[], float]) -> Times:
     """Seconds to write the rows of the plain table as another one."""
     target = home / "written"
 
@@ -195,14 +220,14 @@ def writing(spark: SparkSession, home: Path, rows: int, rounds: int) -> Times:
         "lakeview": by_lakeview,
         "python": partial(by_format, "lakeview"),
     }
-    return {"write": by_turns(sides, rounds)}
+    return {"write": by_turns(sides, rounds, clock)}
 
 
-def measured(home: Path, rows: int, rounds: int, cores: int, names: Sequence[str]) -> Times:
+def measured(home: Path, rows: int, rounds: int, cores: int, names: Sequence[str], clock: Callable[[], float]) -> Times:
     """All seconds with so many cores, in this process."""
     spark = session("bench", master=f"local[{cores}]", memory="2g")
-    times = reading(spark, home, rows, rounds, [name for name in names if name != "write"])
-    return times | (writing(spark, home, rows, rounds) if "write" in names else {})
+    times = reading(spark, home, rows, rounds, [name for name in names if name != "write"], clock)
+    return times | (writing(spark, home, rows, rounds, clock) if "write" in names else {})
 
 
 def lines(times: Times) -> list[str]:
@@ -230,10 +255,12 @@ def main() -> None:
     parser.add_argument("--only", default=",".join([*TABLES, "write"]))
     parser.add_argument("--home", type=Path)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
     options = parser.parse_args()
     names = options.only.split(",")
     if options.json:
-        print(json.dumps(measured(options.home, options.rows, options.rounds, options.cores[0], names)))
+        clock = CLOCKS[options.cpu]
+        print(json.dumps(measured(options.home, options.rows, options.rounds, options.cores[0], names, clock)))
         return
     with tempfile.TemporaryDirectory() as folder:
         home = options.home or Path(folder)
@@ -250,7 +277,13 @@ def main() -> None:
                 "--only",
                 options.only,
             ]
-            command += ["--rows", str(options.rows), "--rounds", str(options.rounds)]
+            command += [
+                "--rows",
+                str(options.rows),
+                "--rounds",
+                str(options.rounds),
+                *(["--cpu"] if options.cpu else []),
+            ]
             ended = subprocess.run(command, stdout=subprocess.PIPE, check=True, env={**os.environ}, text=True)
             by_cores[cores] = json.loads(ended.stdout.splitlines()[-1])
             print(f"\n{options.rows:,} rows, {cores} cores\n")
