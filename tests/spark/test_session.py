@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -133,15 +134,16 @@ def test_a_python_with_a_classic_session_connects_to_no_server(spark: SparkSessi
         session(remote="sc://127.0.0.1:1")
 
 
-def test_workers_import_lakeview_with_our_python(spark: SparkSession) -> None:
-    def where(_: int) -> tuple[str, str]:
+def test_workers_import_lakeview_with_our_python_and_the_pyspark_that_is_compiled(spark: SparkSession) -> None:
+    def where(_: int) -> tuple[str, str, str]:
         import lakeview as lv
 
-        return sys.executable, str(lv.__file__)
+        return sys.executable, str(lv.__file__), pyspark.__file__
 
-    executable, module = spark.sparkContext.parallelize([0], 1).map(where).first()
+    executable, module, of_spark = spark.sparkContext.parallelize([0], 1).map(where).first()
     assert executable == sys.executable
     assert Path(module).parent == Path(__file__).parents[2] / "lakeview"
+    assert Path(of_spark).samefile(pyspark.__file__)
 
 
 # What follows pins internals of Spark that we rely on: a new pyspark that changes them fails here, by name.
