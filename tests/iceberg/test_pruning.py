@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +56,15 @@ def make_table(place: Path, spec: list[tuple[int, str, str]]) -> IcebergTable:
     return open_iceberg_table(history.address)
 
 
-@pytest.fixture(scope="module", params=SPECS, ids=list(SPECS))
-def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> IcebergTable:
-    return make_table(tmp_path_factory.mktemp("t") / "t", SPECS[request.param])
+@pytest.fixture(scope="module")
+def table_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], IcebergTable]:
+    """The table of a spec, to be read only: each is made once."""
+    return cache(lambda spec: make_table(tmp_path_factory.mktemp("t") / "t", SPECS[spec]))
+
+
+@pytest.fixture(params=SPECS, ids=list(SPECS))
+def table(request: pytest.FixtureRequest, table_of: Callable[[str], IcebergTable]) -> IcebergTable:
+    return table_of(request.param)
 
 
 NUMBERS = st.integers(-40, 60)
@@ -115,8 +123,10 @@ SPARED: list[tuple[str, pl.Expr, int, str]] = [
 
 
 @pytest.mark.parametrize(("spec", "where", "files_read", "reason"), SPARED)
-def test_what_is_spared_and_by_what(tmp_path: Path, spec: str, where: pl.Expr, files_read: int, reason: str) -> None:
-    plan = make_table(tmp_path / "t", SPECS[spec]).plan(where)
+def test_what_is_spared_and_by_what(
+    table_of: Callable[[str], IcebergTable], spec: str, where: pl.Expr, files_read: int, reason: str
+) -> None:
+    plan = table_of(spec).plan(where)
     assert plan.filter("kept").height == files_read
     assert reason in plan.filter(~pl.col("kept"))["reason"].to_list()
 
