@@ -9,7 +9,6 @@ from lakeview.delta.lint import (
     checkpoints,
     checksums,
     files,
-    properties,
     protocol,
     schema,
     segment,
@@ -100,8 +99,8 @@ AREAS = (
             protocol.versions_and_lists,
             protocol.features_used,
             protocol.domains_declared,
-            properties.names,
-            properties.values,
+            schema.property_names,
+            schema.property_values,
         ),
     ),
     Area(

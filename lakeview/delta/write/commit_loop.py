@@ -3,21 +3,19 @@ due after a commit: a version checksum, a checkpoint, and the cleanup of the log
 
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.features import check_writable
 from lakeview.delta.log.commits import Commit, encode_actions
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
-from lakeview.delta.log.times import in_commit_start, time_before
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.checksum import write_checksum
+from lakeview.delta.write.entry import next_in_commit_time
 from lakeview.delta.write.log_cleanup import clean_log
-from lakeview.delta.write.rules import active_features
+from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock
@@ -147,7 +145,7 @@ def commit_info(
 
     def encode(version: int) -> bytes:
         now, state = clock(), table.state()
-        enabled = in_commit_start(state.table_protocol, state.properties)
+        in_commit = next_in_commit_time(table.log, state, version, now)
         info = {
             "timestamp": milliseconds(now),
             "operation": operation,
@@ -161,17 +159,13 @@ def commit_info(
         }
         if user is not None:
             info["userName"] = user
-        if enabled is not None:
-            # In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's
-            previous = time_before(table.log, enabled, version)
-            own = now if previous is None else max(now, previous + timedelta(milliseconds=1))
-            info["inCommitTimestamp"] = milliseconds(own)
+        if in_commit is not None:
+            info["inCommitTimestamp"] = milliseconds(in_commit)
         return encode_actions([("commitInfo", info)])
 
     def follow(winner: Commit) -> None:
         if winner.definition != (None, None):
-            state = table.state()
-            check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+            check_may_write(table)
 
     version = CommitLoop(table, unique).run(base, encode, follow)
     table.refresh()

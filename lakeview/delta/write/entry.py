@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import in_commit_start, time_before
 from lakeview.delta.write.definition import Definition
@@ -131,12 +132,12 @@ class Entry:
         return {**info, **{name: text for name, text in texts.items() if text is not None}}
 
 
-def next_in_commit_time(log: TableLog, definition: Definition, version: int, now: datetime) -> datetime | None:
+def next_in_commit_time(log: TableLog, table: Definition | Replay, version: int, now: datetime) -> datetime | None:
     """The time that a commit says it has; None for tables whose commits have that of their file.
 
     In-Commit Timestamps: "the larger of" now and one millisecond above the previous commit's.
     """
-    start = in_commit_start(definition.table_protocol, definition.properties)
+    start = in_commit_start(table.table_protocol, table.properties)
     if start is None:
         return None
     previous = time_before(log, start, version)

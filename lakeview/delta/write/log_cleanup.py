@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 import msgspec
 import polars as pl
 
-from lakeview.delta.features import check_writable
 from lakeview.delta.log.actions import DeletionVectorDescriptor
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.commits import RAW_LINES, parse_commit, parse_lines
@@ -30,7 +29,7 @@ from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.present import is_whole
 from lakeview.delta.write.conflicts import VACUUM_TIME
-from lakeview.delta.write.rules import active_features
+from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Target
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
@@ -74,8 +73,7 @@ def clean_log(
     a retention below the table's unless `allow_short_retention`; UnsupportedTableError as `vacuum`.
     """
     table.refresh()
-    state = table.state()
-    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+    state = check_may_write(table)
     if value(state.properties, "delta.enableExpiredLogCleanup") is False:
         raise InvalidRequestError(
             f"{table.storage.root} keeps its whole log (delta.enableExpiredLogCleanup is false)",
@@ -92,8 +90,7 @@ def truncate_log(table: Target, retention: timedelta, *, clock: Clock = system_c
     """LOG_CLEANUP: what lay before the newest checkpoint that is older than a retention to the minute, deleted; how
     long the table says to keep its log makes no difference. UnsupportedTableError as `vacuum`."""
     table.refresh()
-    state = table.state()
-    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+    check_may_write(table)
     now = clock()
     return _clean(table, now - max(retention, VACUUM_TIME), now, (), dry_run=False)
 
@@ -252,8 +249,7 @@ def compact_log(table: Target, start: int, end: int) -> str:
     A file of that name is left as it is. InvalidRequestError for a range of less than two commits, or one with a commit
     that is not in the log; CorruptTableError for a commit that cannot be read; UnsupportedTableError as `vacuum`.
     """
-    state = table.state()
-    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+    check_may_write(table)
     versions = table.log.versions()
     if not 0 <= start < end or bisect_right(versions, end) - bisect_left(versions, start) != end - start + 1:
         raise InvalidRequestError(

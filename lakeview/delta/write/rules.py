@@ -7,9 +7,17 @@ import polars as pl
 
 from lakeview.delta.data.column_rules import CLUSTERING
 from lakeview.delta.data.schemas import parse_schema
-from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, READER_FEATURES, WRITER_FEATURES
+from lakeview.delta.features import (
+    LEGACY_WRITER_FEATURES,
+    MAX_WRITER_VERSION,
+    READER_FEATURES,
+    WRITER_FEATURES,
+    check_writable,
+)
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
 from lakeview.delta.log.commits import json_text
+from lakeview.delta.log.replay import Replay
+from lakeview.delta.write.target import Target
 from lakeview.model.data_types import DecimalType, PrimitiveType
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import Schema
@@ -47,6 +55,13 @@ _MAPPING_READER, _MAPPING_WRITER = 2, 5
 def active_features(metadata: Metadata) -> frozenset[str]:
     """The features that this table really uses: each needs its property, its type or its column metadata."""
     return frozenset({*property_features(metadata.properties), *_of_columns(parse_schema(metadata.schema_string))})
+
+
+def check_may_write(table: Target) -> Replay:
+    """The latest version. UnsupportedTableError where its protocol asks more of writers than is implemented."""
+    state = table.state()
+    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+    return state
 
 
 def property_features(properties: Mapping[str, str]) -> Iterator[str]:

@@ -9,13 +9,12 @@ from functools import cache
 import polars as pl
 
 from lakeview.delta.data.column_mapping import table_schema
-from lakeview.delta.features import check_writable
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path, is_staged, is_temporary
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import retention as table_retention
 from lakeview.delta.write.commit_loop import commit_info
 from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START
-from lakeview.delta.write.rules import active_features
+from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Progress, Target
 from lakeview.delta.write.vacuum.used_files import added_since, expired_files, needed_files, without_linked
 from lakeview.model.addresses import is_absolute
@@ -61,9 +60,8 @@ def vacuum(
     table that must not be written, or that a catalog manages. An error on the way leaves the rest for the next run.
     """
     table.refresh()
-    state = table.state()
     # "writers that only support vacuum ... should check the writer protocol as well"
-    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+    state = check_may_write(table)
     own = table_retention(state.properties)
     keeps = own if retention is None else retention
     _check_retention(keeps, own, allow_short_retention)
