@@ -18,7 +18,7 @@ from lakeview.iceberg.write.context import write_context
 from lakeview.iceberg.write.data_file import NewFile, check_columns_fit, discard, write_files
 from lakeview.iceberg.write.metadata_file import StreamBatch
 from lakeview.iceberg.write.selection import ByCondition, ByPartition, Selection, check_inside
-from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
+from lakeview.iceberg.write.snapshot_commit import ENGINE, CommitOptions, SnapshotCommit
 from lakeview.model.errors import CommitConflictError, NotATableError
 from lakeview.spark.aborted_writes import is_repeated, remove_files
 from lakeview.spark.arrow_functions import in_utc
@@ -87,19 +87,12 @@ class IcebergWriter(DataSourceArrowWriter):
         except BaseException:
             self._discard(files)
             raise
-        clock = self.options.clock
         engine = {**self.options.snapshot_properties, **ENGINE, "spark-version": pyspark.__version__}
-        alone, batch = self.options.without_catalog, self._batch()
+        options = CommitOptions(self.options.clock, engine, self.options.without_catalog, self._batch())
         if self.overwrite:
-            selection = self._selection(files)
-            overwrite(
-                table, self.base, self.context, files, selection, clock=clock, engine=engine, without_catalog=alone,
-                batch=batch,
-            )  # fmt: skip
+            overwrite(table, self.base, self.context, files, self._selection(files), options)
         else:
-            SnapshotCommit(
-                table, self.context, files, clock=clock, engine=engine, without_catalog=alone, batch=batch
-            ).run()
+            SnapshotCommit(table, self.context, files, options).run()
         if any(isinstance(message, IcebergFilesWritten) and message.is_repeated for message in messages):
             self._remove_others(files)
 

@@ -15,8 +15,7 @@ from lakeview.iceberg.write.changes import overwrite
 from lakeview.iceberg.write.context import write_context
 from lakeview.iceberg.write.data_file import write_files
 from lakeview.iceberg.write.selection import ByCondition
-from lakeview.iceberg.write.snapshot_commit import ENGINE
-from lakeview.model.clock import system_clock
+from lakeview.iceberg.write.snapshot_commit import CommitOptions
 from lakeview.model.config import Config
 from lakeview.model.errors import CommitConflictError, StoreUnavailableError
 from lakeview.rows.batches import batches_of
@@ -155,16 +154,15 @@ def test_an_overwrite_is_checked_against_what_followed_its_base(place: Path) -> 
     base_table = table(LocalStorage(str(place), Config()))
     base, context = base_table.latest_version, write_context(base_table.state)
     selection = ByCondition.parse("id < 10", base_table.state.metadata.schema)
-    how = {"clock": system_clock, "engine": ENGINE, "without_catalog": False}
     base_table.append(rows(14))
-    assert overwrite(base_table, base, context, [], selection, **how) == base_table.latest_version  # type: ignore[arg-type]
+    assert overwrite(base_table, base, context, [], selection, CommitOptions()) == base_table.latest_version
     base_table.append(rows(4))
     everything = ByCondition.parse(None, context.schema)
     for earlier, kind in ((base, "concurrent-change"), (NO_SNAPSHOT, "concurrent-change"), (17, "base-expired")):
         before = files_below(place)
         files = write_files(context, batches_of(rows(30)), base_table.storage)
         with pytest.raises(CommitConflictError) as caught:
-            overwrite(base_table, earlier, context, files, everything, **how)  # type: ignore[arg-type]
+            overwrite(base_table, earlier, context, files, everything, CommitOptions())
         assert (caught.value.kind, files_below(place)) == (kind, before)
     assert ids(place) == [4, 5, 6, *range(10, 15), 14, 15, 15, 16, 16, 17, 18, 19]
 

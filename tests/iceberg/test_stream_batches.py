@@ -17,8 +17,7 @@ from lakeview.iceberg.metadata.table_metadata import parse_metadata
 from lakeview.iceberg.write.context import write_context
 from lakeview.iceberg.write.data_file import write_files
 from lakeview.iceberg.write.metadata_file import StreamBatch
-from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
-from lakeview.model.clock import system_clock
+from lakeview.iceberg.write.snapshot_commit import CommitOptions, SnapshotCommit
 from lakeview.rows.batches import batches_of
 from tests.builders.catalogs import RestState, newest, rest_catalog, table
 from tests.builders.iceberg import IcebergHistory
@@ -66,10 +65,7 @@ def ingest(address: str, epoch: int, number: int, query: str = "q") -> int | Non
     opened_table = open_iceberg_table(address)
     context = write_context(opened_table.state)
     files = write_files(context, batches_of(pl.DataFrame({"id": [number]})), opened_table.state.storage)
-    return SnapshotCommit(
-        opened_table, context, files, clock=system_clock, engine=ENGINE, without_catalog=False,
-        batch=StreamBatch(query, epoch),
-    ).run()  # fmt: skip
+    return SnapshotCommit(opened_table, context, files, CommitOptions(batch=StreamBatch(query, epoch))).run()
 
 
 def snapshot(number: int, parent: int | None, epoch: int | None = None) -> dict[str, Any]:

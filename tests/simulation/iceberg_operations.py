@@ -16,7 +16,7 @@ from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.write.context import write_context
 from lakeview.iceberg.write.data_file import write_files
 from lakeview.iceberg.write.metadata_file import StreamBatch
-from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
+from lakeview.iceberg.write.snapshot_commit import CommitOptions, SnapshotCommit
 from lakeview.rows.batches import batches_of
 from lakeview.storage import Storage
 from tests.builders.iceberg import IcebergHistory
@@ -79,9 +79,8 @@ def _ingest(table: IcebergTable) -> int | None:
     table.refresh()
     context = write_context(table.state)
     files = write_files(context, batches_of(frame((8, 80))), table.state.storage)
-    batch = StreamBatch("sender", 1)
-    commit = SnapshotCommit(table, context, files, clock=_clock, engine=ENGINE, without_catalog=False, batch=batch)
-    return commit.run()
+    options = CommitOptions(_clock, batch=StreamBatch("sender", 1))
+    return SnapshotCommit(table, context, files, options).run()
 
 
 ICEBERG_OPERATIONS: Mapping[str, Operation] = {

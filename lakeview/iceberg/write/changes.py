@@ -1,7 +1,7 @@
 """Rows in memory and a table to one snapshot: an append, a delete, or rows in place of others, with files that go and
 files with the rows of theirs that stay."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -15,10 +15,9 @@ from lakeview.iceberg.state import State
 from lakeview.iceberg.write.commits import Target, check_commits
 from lakeview.iceberg.write.context import WriteContext, write_context
 from lakeview.iceberg.write.data_file import NewFile, check_columns_fit, discard, write_files
-from lakeview.iceberg.write.metadata_file import StreamBatch
 from lakeview.iceberg.write.removal import Base, Removal
 from lakeview.iceberg.write.selection import ByCondition, ByPartition, Selection, check_inside
-from lakeview.iceberg.write.snapshot_commit import ENGINE, SnapshotCommit
+from lakeview.iceberg.write.snapshot_commit import CommitOptions, SnapshotCommit
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError
 from lakeview.rows.batches import Frame, batches_of, schema_of
@@ -37,8 +36,7 @@ class Change:
         self._table = table
         self._frame = frame
         self._state = table.state
-        self._without_catalog = without_catalog
-        self._clock = clock or system_clock
+        self._options = CommitOptions(clock or system_clock, without_catalog=without_catalog)
         check_commits(table, without_catalog=without_catalog)
         self._context = write_context(self._state)
         if frame is not None:
@@ -49,14 +47,7 @@ class Change:
         files = self._write()
         if not files:
             return None
-        return SnapshotCommit(
-            self._table,
-            self._context,
-            files,
-            clock=self._clock,
-            engine=ENGINE,
-            without_catalog=self._without_catalog,
-        ).run()
+        return SnapshotCommit(self._table, self._context, files, self._options).run()
 
     def overwrite(self, where: str | pl.Expr | None) -> int | None:
         """A snapshot with the rows in place of those for which a condition is true."""
@@ -79,16 +70,8 @@ class Change:
         return write_files(self._context, batches_of(self._frame), self._state.storage, check)
 
     def _replace(self, selection: Selection, files: list[NewFile]) -> int | None:
-        return overwrite(
-            self._table,
-            self._state.metadata.current_snapshot_id,
-            self._context,
-            files,
-            selection,
-            clock=self._clock,
-            engine=ENGINE,
-            without_catalog=self._without_catalog,
-        )
+        base_id = self._state.metadata.current_snapshot_id
+        return overwrite(self._table, base_id, self._context, files, selection, self._options)
 
 
 def check_partitions(context: WriteContext, address: str) -> None:
@@ -108,11 +91,7 @@ def overwrite(
     context: WriteContext,
     files: Sequence[NewFile],
     selection: Selection,
-    *,
-    clock: Clock,
-    engine: Mapping[str, str],
-    without_catalog: bool,
-    batch: StreamBatch | None = None,
+    options: CommitOptions,
 ) -> int | None:
     """Commit new files in place of the rows of a selection, as the snapshot `base_id` had them (NO_SNAPSHOT for a table
     without any); returns the id of the new snapshot, None if nothing comes and nothing goes, or
@@ -134,17 +113,7 @@ def overwrite(
     except BaseException:
         discard([file.address for file in files], state.storage)
         raise
-    commit = SnapshotCommit(
-        table,
-        context,
-        [*files, *rest],
-        removal,
-        clock=clock,
-        engine=engine,
-        without_catalog=without_catalog,
-        batch=batch,
-    )
-    return commit.run()
+    return SnapshotCommit(table, context, [*files, *rest], options, removal).run()
 
 
 def _plan(state: State, base_id: int, selection: Selection) -> tuple[Removal, list[FileTask]]:

@@ -5,6 +5,7 @@ import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -21,7 +22,7 @@ from lakeview.iceberg.write.manifest import ManifestList, manifest_record, write
 from lakeview.iceberg.write.metadata_file import NewSnapshot, StreamBatch
 from lakeview.iceberg.write.removal import Removal, TouchedManifest, removed_counts
 from lakeview.iceberg.write.rewritten_manifest import context_of_spec, rewrite_manifest
-from lakeview.model.clock import Clock
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import VERSION
 from lakeview.model.errors import CommitConflictError, LakeviewError
 from lakeview.model.snapshot import milliseconds
@@ -48,6 +49,21 @@ class _Change(NamedTuple):
     removed: Mapping[str, int]
 
 
+ENGINE: Mapping[str, str] = {"engine-name": "lakeview", "engine-version": VERSION}
+"""What the summary of a snapshot says of its writer."""
+
+
+@dataclass(frozen=True)
+class CommitOptions:
+    """How a change is committed. `engine`: as ENGINE; `without_catalog`: no catalog owns the table in its folder;
+    `batch`: of a stream, which is committed once."""
+
+    clock: Clock = system_clock
+    engine: Mapping[str, str] = field(default_factory=lambda: ENGINE)
+    without_catalog: bool = False
+    batch: StreamBatch | None = None
+
+
 class SnapshotCommit:
     """One change of a table's files, as a commit that follows those of others: the manifest of new files stays as it
     is, the list and the metadata file are written again, and what is removed is checked against what was committed.
@@ -60,21 +76,14 @@ class SnapshotCommit:
         table: Target,
         context: WriteContext,
         files: Sequence[NewFile],
+        options: CommitOptions,
         removal: Removal | None = None,
-        *,
-        clock: Clock,
-        engine: Mapping[str, str],
-        without_catalog: bool,
-        batch: StreamBatch | None = None,
     ) -> None:
         self._table = table
         self._context = context
         self._files = files
         self._removal = removal
-        self._clock = clock
-        self._engine = engine
-        self._without_catalog = without_catalog
-        self._batch = batch
+        self._options = options
         self._storage = table.state.storage
         self._id = uuid.uuid4()
         self._snapshot_id = secrets.randbelow(2**63 - 1) + 1
@@ -136,13 +145,14 @@ class SnapshotCommit:
     def _is_repeated(self) -> bool:
         metadata = self._table.state.metadata
         own = self._snapshot_id in metadata.snapshots
-        return not own and self._batch is not None and self._batch.is_committed(metadata)
+        batch = self._options.batch
+        return not own and batch is not None and batch.is_committed(metadata)
 
     def _attempt(self, attempt: int) -> bool:
         state = self._table.state
         if self._snapshot_id in state.metadata.snapshots:  # an attempt that seemed to be lost was not
             return True
-        check_commits(self._table, without_catalog=self._without_catalog)
+        check_commits(self._table, without_catalog=self._options.without_catalog)
         if not self._context.is_current(state):
             raise CommitConflictError(
                 f"the columns, partition spec or format of {self._table.address} changed while the rows were written",
@@ -217,13 +227,13 @@ class SnapshotCommit:
             parent_id,
             sequence,
             # "last-updated-ms" of one that follows is never before: time travel goes by it
-            max(milliseconds(self._clock()), (metadata.last_updated_ms or 0) + 1),
+            max(milliseconds(self._options.clock()), (metadata.last_updated_ms or 0) + 1),
             recorded_path,
             self._summary(state, parent, change.removed),
             metadata.current_schema_id,
             first_row_id,
             None if first_row_id is None else manifest_list.added_rows,
-            {} if self._batch is None else self._batch.properties(self._snapshot_id),
+            {} if (batch := self._options.batch) is None else batch.properties(self._snapshot_id),
         )
         return manifest_list.encode(self._snapshot_id, parent_id), snapshot
 
@@ -240,7 +250,8 @@ class SnapshotCommit:
         # "append -- Only data files were added and no files were removed", "delete -- Data files were removed ..."
         operation = "append" if not removed else "overwrite" if self._files else "delete"
         numbers = {**changes, "changed-partition-count": len(partitions), **_totals(parent, changes)}
-        own = self._engine if self._batch is None else {**self._engine, **self._batch.summary}
+        engine, batch = self._options.engine, self._options.batch
+        own = engine if batch is None else {**engine, **batch.summary}
         return {"operation": operation, **{name: str(count) for name, count in numbers.items()}, **own}
 
     def _absolute_path(self, state: State, path: str) -> str:
@@ -256,7 +267,3 @@ def _totals(parent: SnapshotEntry | None, changes: Mapping[str, int]) -> dict[st
         if earlier is not None:
             totals[total] = max(earlier + changes.get(added_key, 0) - changes.get(removed_key, 0), 0)
     return totals
-
-
-ENGINE: Mapping[str, str] = {"engine-name": "lakeview", "engine-version": VERSION}
-"""What the summary of a snapshot says of its writer."""
