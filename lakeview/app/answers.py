@@ -25,7 +25,7 @@ def timeline_of(address: str, latest: int, ref: str | None) -> pl.DataFrame:
 
 def branches(now: OpenTable) -> pl.DataFrame:
     """BRANCHES: every branch and tag, and how far it is from the default one."""
-    return views.timeline.branches.branches(now.refs, now.history)
+    return views.timeline.branches.branches(now.frames.refs, now.frames.history)
 
 
 def place_off_the_line(now: OpenTable) -> str | None:
@@ -36,7 +36,7 @@ def place_off_the_line(now: OpenTable) -> str | None:
 
 def schemas_up_to(now: OpenTable) -> pl.DataFrame:
     """SCHEMAS up to the version shown, oldest first: by the order of versions, whose numbers may be random."""
-    newest_first = now.versions["version"]
+    newest_first = now.frames.of_log("versions")["version"]
     place = newest_first.index_of(now.version)
     schemas = now.frames.schemas
     return schemas if place is None else schemas.filter(pl.col("version").is_in(newest_first[place:].implode()))
@@ -44,7 +44,7 @@ def schemas_up_to(now: OpenTable) -> pl.DataFrame:
 
 def versions(now: OpenTable) -> pl.DataFrame:
     """VERSIONS of the line of versions that is shown, newest first; their readability is not examined."""
-    return now.look.on_branch(now.versions)
+    return now.look.on_branch(now.frames.of_log("versions"))
 
 
 def checkpoints(now: OpenTable) -> pl.DataFrame:

@@ -33,7 +33,7 @@ _STATE_WORDS = {
 def tabs(now: OpenTable) -> list[str]:
     """The page's tabs; branches only where the table has any."""
     names = ["Commits", "Writers", "File lifetimes", "Audit"]
-    return names if now.refs.is_empty() else [*names, BRANCHES]
+    return names if now.frames.refs.is_empty() else [*names, BRANCHES]
 
 
 def no_commits(now: OpenTable, page: str | None = None) -> None:

@@ -35,7 +35,7 @@ def branches(now: OpenTable) -> None:
         views.units.count_text(n, kind, "branches" if kind == "branch" else None) for kind, n in counts.items()
     )
     with card("Branches and tags", f"{note} · tick a row to see its commits, a dot to see the commit", key="branches"):
-        graph = views.timeline.branches.branch_graph(now.history, now.refs)
+        graph = views.timeline.branches.branch_graph(now.frames.history, now.frames.refs)
         stack(charts.lanes.branch_graph_chart(graph, dark=dark()), key="branch-graph", on_pick=_open_commit)
         _branch_table(refs)
         log = now.frames.of_log("snapshot log")

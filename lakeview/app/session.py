@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-import polars as pl
 import streamlit as st
 
 from lakeview import views
@@ -69,21 +68,6 @@ class OpenTable:
         if self.base is not None:
             return self.base
         return views.timeline.commits.version_before(self.look.timeline(), self.version)
-
-    @property
-    def history(self) -> pl.DataFrame:
-        """COMMITS, newest first."""
-        return self.frames.history
-
-    @property
-    def versions(self) -> pl.DataFrame:
-        """VERSIONS, newest first, without a look whether they can be read."""
-        return self.frames.of_log("versions")
-
-    @property
-    def refs(self) -> pl.DataFrame:
-        """REFS, the default branch first."""
-        return self.frames.refs
 
     @property
     def branch(self) -> str | None:

@@ -133,14 +133,14 @@ def _behind(now: OpenTable) -> str | None:
     if number is not None:
         return f"{views.units.count_text(number, 'version')} behind the latest"
     with suppress(LakeviewError):  # a log that cannot be listed: the page says why
-        if now.version not in now.versions["version"]:
+        if now.version not in now.frames.of_log("versions")["version"]:
             return None
     return "not the latest"
 
 
 def _knows(now: OpenTable, version: int) -> bool:
     try:  # one that was never written to is at a version that it does not list
-        return version == now.table.latest_version or version in now.versions["version"]
+        return version == now.table.latest_version or version in now.frames.of_log("versions")["version"]
     except LakeviewError:  # a log that cannot be listed tells of none; the page says why
         return True
 

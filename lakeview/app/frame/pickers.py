@@ -73,7 +73,7 @@ def version_pickers(now: OpenTable, page: str) -> None:
 
 
 def _ref_picker(now: OpenTable) -> None:
-    refs = now.refs
+    refs = now.frames.refs
     if refs.height < 2:  # the default branch alone is no choice
         return
     kinds = dict(refs.select("name", "kind").iter_rows())
@@ -113,7 +113,7 @@ def version_text(text: str) -> str:
 def commit_dates(now: OpenTable) -> dict[str, str]:
     """The newest versions, as text, and the day of each one's commit, "" where it is unknown; newest first."""
     try:
-        frame = now.versions.head(_MAX_CHOICES)
+        frame = now.frames.of_log("versions").head(_MAX_CHOICES)
     except LakeviewError:  # a log that cannot be listed has no choices; the page says why
         return {}
     return {
@@ -124,7 +124,7 @@ def commit_dates(now: OpenTable) -> dict[str, str]:
 
 def _on_branch(now: OpenTable, committed: dict[str, str]) -> list[str]:
     """Those of the versions that are on the line which ends at the latest one."""
-    if now.refs.is_empty():  # one line alone: its commits need not be read
+    if now.frames.refs.is_empty():  # one line alone: its commits need not be read
         return list(committed)
     off_branch = {str(version) for version in now.look.off_branch_commits()["version"]}
     return [version for version in committed if version not in off_branch]

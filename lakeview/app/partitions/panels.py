@@ -54,7 +54,7 @@ def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew
 
 def _gets_partitions(now: OpenTable) -> bool:
     """Whether rows still come to what is shown: neither to an earlier version nor to a tag."""
-    kinds = dict(now.refs.select("name", "kind").iter_rows())
+    kinds = dict(now.frames.refs.select("name", "kind").iter_rows())
     return now.version == now.latest and kinds.get(now.ref) != "tag"
 
 

@@ -43,7 +43,7 @@ def answer(now: OpenTable) -> str:
 def tree(now: OpenTable) -> pl.DataFrame:
     """COLUMN_TREE of the version shown: types, statistics, rules and estimated distinct values."""
     rules = views.schema.columns.column_rules(now.snapshot.rules)
-    versions = views.timeline.branches.line(now.history, now.version)
+    versions = views.timeline.branches.line(now.frames.history, now.version)
     distinct = views.files.manifests.distinct_values(now.frames.of_log("statistics files"), versions)
     return views.schema.tree.column_tree(now.look.columns().tree, rules, distinct)
 
@@ -206,7 +206,7 @@ def lifetimes_table(lifetimes: pl.DataFrame) -> None:
 
 def lanes(now: OpenTable, lifetimes: pl.DataFrame, history: pl.DataFrame) -> None:
     """The lifetime of each column as a line: where it begins, changes and ends."""
-    until = now.history["timestamp"].max()
+    until = now.frames.history["timestamp"].max()
     if isinstance(until, datetime):
         stack(
             charts.lanes.column_lanes(lifetimes, history, until, dark=dark()), key="column-lanes", on_pick=open_picked

@@ -32,7 +32,7 @@ _KINDS = {"added": ("insert", "update_postimage"), "removed": ("delete", "update
 
 def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
     """One commit: why it stands out, what it changed, then who wrote it with what, its metrics and raw actions."""
-    commits_of_version = now.history.filter(pl.col("version") == version)
+    commits_of_version = now.frames.history.filter(pl.col("version") == version)
     commit = commits_of_version.row(0, named=True)
     engine = commits_of_version.select(views.timeline.writers.engine_name()).item(0, 0)
     state = timeline.row(by_predicate=pl.col("version") == version, named=True)

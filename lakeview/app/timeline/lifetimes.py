@@ -32,7 +32,7 @@ class FileLifetimes:
 
 def writers(now: OpenTable, timeline: pl.DataFrame) -> None:
     """Who writes what, how often and with which engine: a lane and a row for each writer."""
-    rows = views.timeline.writers.writers(timeline, now.history)
+    rows = views.timeline.writers.writers(timeline, now.frames.history)
     downloads.offer("writers", rows)
     with card(
         "Commits by writer",
