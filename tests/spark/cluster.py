@@ -70,10 +70,10 @@ class Cluster:
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[Cluster]:
     """A master and two workers of one core each, which end with the context. Executors run in `folder`/work."""
-    java_home = _java_home(folder)
+    java_home, home = _java_home(folder), _spark_home(folder)
     environment = {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        "SPARK_HOME": str(spark_home()),
+        "SPARK_HOME": str(home),
         "SPARK_SCALA_VERSION": scala_version(spark_home() / "jars"),  # workers start executors by Spark's launcher
         "JAVA_HOME": str(java_home),
         "PYSPARK_PYTHON": sys.executable,
@@ -89,6 +89,17 @@ def standalone_cluster(folder: Path) -> Iterator[Cluster]:
             command = [*java, f"{of_deploy}.worker.Worker", *free, *room, master]
             stack.enter_context(_process(command, environment, _WORKER))
         yield Cluster(master, folder, environment)
+
+
+def _spark_home(folder: Path) -> Path:
+    """Spark's folder without its archive of pyspark's sources, which each Python would compile: it imports the
+    installed pyspark."""
+    home = folder / "spark"
+    home.mkdir()
+    for path in spark_home().iterdir():
+        if path.name != "python":
+            (home / path.name).symlink_to(path)
+    return home
 
 
 def _java_home(folder: Path) -> Path:

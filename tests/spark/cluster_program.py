@@ -57,9 +57,9 @@ def executors(spark: SparkSession) -> list[list[str]]:
 
 
 def with_killed_executors(spark: SparkSession, folder: Path) -> dict[str, list[int]]:
-    """What a write, a read and a stream gave, of each of which one executor was killed once its task had begun: sums,
-    the version, and how many data files the table does not name."""
-    address, copy = str(folder / "killed"), str(folder / "copied")
+    """What a copy and a stream of a table gave, amid each of which, reading and writing, one executor was killed: sums,
+    the version, and how many data files the new table does not name."""
+    address, copies = str(folder / "source"), {job: str(folder / job) for job in ("copy", "stream")}
 
     def killing(rows: DataFrame, job: str) -> DataFrame:
         """The rows, and an executor that ends amid them."""
@@ -76,16 +76,13 @@ def with_killed_executors(spark: SparkSession, folder: Path) -> dict[str, list[i
         return rows.mapInArrow(kill_once, rows.schema)
 
     rows = spark.range(0, 100, 1, 2).selectExpr("id", "CAST(id % 3 AS INT) AS part")
-    killing(rows, "write").write.format("lakeview").mode("append").save(address)
+    rows.write.format("lakeview").mode("append").save(address)
+    killing(table(spark, address), "copy").write.format("lakeview").mode("append").save(copies["copy"])
     stream = killing(spark.readStream.format("lakeview").load(address), "stream").writeStream.format("lakeview")
     stream = stream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
-    stream.start(copy).awaitTermination()
-    return {
-        "write": [*_sums(table(spark, address)), *_files(address)],
-        "read": _sums(killing(table(spark, address), "read")),
-        "stream": [*_sums(table(spark, copy)), *_files(copy)],
-        "marks": [len(list(folder.glob("killed-*")))],
-    }
+    stream.start(copies["stream"]).awaitTermination()
+    report = {job: [*_sums(table(spark, copied)), *_files(copied)] for job, copied in copies.items()}
+    return {**report, "marks": [len(list(folder.glob("killed-*")))]}
 
 
 def _files(address: str) -> list[int]:
