@@ -19,6 +19,8 @@ _MOST_COLUMNS = 60
 _ROW_HEIGHT = 18
 _LABEL_WIDTH = 150
 _MOST_LABELS = 6
+_FRACTION = r"(\d\d:\d\d:\d\d)\.\d+$"
+"""The fraction of a second of a timestamp as text; the first group is what is before it."""
 _LETTER = 5.6
 """Pixels of a letter of a name below its bar."""
 
@@ -93,7 +95,7 @@ def depth_chart(profile: pl.DataFrame, files: int, *, column: str, dark: bool = 
         return []
     p = palette(dark)
     step = max(1, -(-profile.height // _MOST_LABELS))
-    texts = without_seconds(profile["value_text"].gather_every(step))
+    texts = without_seconds(profile["value_text"].gather_every(step)).str.replace(_FRACTION, "$1")
     labels = {str(i * step): shorten(text or "", 19) for i, text in enumerate(texts)}
     axis = alt.Axis(
         title=None,

@@ -87,8 +87,8 @@ def test_counts_have_no_labels_at_fractions() -> None:
     assert '"labelExpr": "datum.value % 1 ? \'\' : ' in json.dumps(chart.to_dict())
 
 
-def test_labels_of_timestamps_have_seconds_only_where_they_are_not_0() -> None:
-    texts = pl.Series("value_text", ["2026-11-22 11:00:00", "2026-11-22 11:00:05"])
+def test_labels_of_timestamps_have_seconds_only_where_they_are_not_0_and_no_fractions() -> None:
+    texts = pl.Series("value_text", ["2026-11-22 11:00:00", "2026-11-22 11:00:05.721000"])
     (chart,) = charts.pruning.depth_chart(profile(2).with_columns(texts), 10, column="c")
     assert '{"0": "2026-11-22 11:00", "1": "2026-11-22 11:00:05"}' in json.dumps(chart.to_dict()).replace('\\"', '"')
 
