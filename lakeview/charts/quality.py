@@ -150,6 +150,8 @@ def _after(days: float | None) -> str:
     return "" if days is None else f" after {format_age(timedelta(days=days))}"
 
 
+_BELOW = 1.1
+"""The end of an axis below zero, as a multiple of the lowest anomaly."""
 _SHORT_FROM = 10_000.0
 """An axis that reaches it has labels such as `5k`."""
 
@@ -167,9 +169,16 @@ def _scale(rows: pl.DataFrame, kind: TrendKind) -> tuple[alt.Scale, alt.Axis]:
         marks = [0.0, *(10.0**n for n in range(0, 16, 1 if highest < 10_000 else 3) if 10.0**n <= highest)]
         axis.values, axis.tickCount = marks, 2 * len(marks)  # of more marks than ticks are asked for Vega drops some
         return alt.Scale(zero=True, nice=False, type="symlog"), axis
-    if kind == "days" and (span := _least_span(rows, highest)):
+    if span := _least_span(rows, highest) if kind == "days" else _room_below(rows):
         return alt.Scale(domain=span, nice=True), axis
     return alt.Scale(zero=kind != "days", nice=True), axis
+
+
+def _room_below(rows: pl.DataFrame) -> list[float] | None:
+    """A domain that ends below the lowest anomaly, so that its label stands on no axis; None where none is below
+    zero."""
+    depth = _largest(-rows.filter("outside")["value"])
+    return None if depth is None or depth <= 0 else [-_BELOW * depth, max(_largest(rows["value"]) or 0.0, 0.0)]
 
 
 def _least_span(rows: pl.DataFrame, highest: float) -> list[float] | None:

@@ -91,6 +91,15 @@ def test_the_tooltip_of_the_whole_table_has_no_writer_and_no_expected_range() ->
     assert titles == [["load", "committed, UTC", "by", "value", "expected"], ["load", "committed, UTC", "value"]]
 
 
+def test_the_label_of_an_anomaly_below_zero_stands_on_no_axis() -> None:
+    rows = trend(30, odd=12).with_columns(value=pl.when("outside").then(-500.0).otherwise("value"))
+    (chart,) = charts.quality.load_trend_chart(rows, "x", "number")
+    scales = [layer["encoding"]["y"].get("scale", {}) for layer in chart.to_dict()["layer"] if "y" in layer["encoding"]]
+    domains = [scale["domain"] for scale in scales if "domain" in scale]
+    assert domains
+    assert all(low < -500 and high >= 0 for low, high in domains)
+
+
 def test_a_trend_without_anomalies_has_no_layer_without_rows() -> None:
     """Vega warns of a field that no row has."""
     (chart,) = charts.quality.load_trend_chart(trend(30).with_columns(outside=pl.lit(value=False)), "x")
