@@ -35,7 +35,7 @@ def table(rows: pl.DataFrame, *, key: str, height: int = 420) -> None:
 
 def as_shown(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with what a browser would show wrongly as text: whole numbers beyond 2**53, floats that are no numbers,
-    decimals of more than 15 digits, times, nested values (as JSON), bytes (in hex); texts of more than 10,000
+    decimals of more than 15 digits, booleans, times, nested values (as JSON), bytes (in hex); texts of more than 10,000
     characters are cut."""
     rows = rows.rename(printable_names(rows.columns))
     # a series' methods take a name like ^x$ for a pattern: columns are looked at under a name of ours
@@ -59,6 +59,8 @@ def _as_shown(values: pl.Series) -> pl.Series:
         return _texts(values, lambda v: json.dumps(_jsonable(v), ensure_ascii=False))
     if type_ == pl.Binary():
         return _texts(values, _hex)
+    if type_ == pl.Boolean():
+        return values.cast(pl.String)  # a box of null is seen as no box
     if type_ in (pl.Int64(), pl.UInt64(), pl.Int128(), pl.UInt128()) and _beyond_browser(values):
         return values.cast(pl.String)
     if type_.is_float() and not bool(values.is_finite().all()):

@@ -42,6 +42,7 @@ VALUES: dict[str, tuple[Any, pl.DataType, Any]] = {
     "nor one before": (-(2**63), pl.Datetime("us"), "-9223372036854775808"),
     "a time of day": (time(6, 0, 0, 1), pl.Time(), "06:00:00.000001"),
     "a duration": (timedelta(days=1, hours=3), pl.Duration("us"), "1d 3h"),
+    "a boolean": (False, pl.Boolean(), "false"),
     "a date": (date(2026, 3, 1), pl.Date(), date(2026, 3, 1)),
 }
 
