@@ -76,6 +76,17 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
     fix = error.fix
     if (on_sharing := uploads.fix(error.kind, error.place)) is not None:
         way_out, fix = _SHARING, on_sharing
+    is_folder = isinstance(error, errors.NotATableError) and way_out is not _SHARING
+    folder = selection.remembered_selection().table if is_folder and here != "lake" else None
+    if folder is not None and not (matches := _tables_below(folder)).is_empty():
+        _draw_tables(folder, matches)
+    else:
+        _draw_error(error, fix, way_out, folder, here)
+
+
+def _draw_error(
+    error: errors.LakeviewError, fix: str | None, way_out: _WayOut, folder: str | None, here: str | None
+) -> None:
     with st.container(border=True, gap="small"):
         st.markdown(f":red[:material/{way_out.icon}:] &ensp; **{escape(as_typed(_sentence(error.message)))}**")
         if error.place:
@@ -83,8 +94,6 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             st.markdown(f":gray[Where] &ensp; {escape(as_typed(place))}")
         if fix:
             st.markdown(f":gray[Do] &ensp; {escape(as_typed(_sentence(fix)))}")
-        is_folder = isinstance(error, errors.NotATableError) and way_out is not _SHARING
-        folder = selection.remembered_selection().table if is_folder and here != "lake" else None
         with st.container(horizontal=True, vertical_alignment="center"):
             _draw_way_out(way_out, error.place, here)
             is_first = st.session_state.get(_MESSAGES) == 1  # each of several on a page would have the same button
@@ -93,8 +102,6 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
             if folder is not None:
                 link("lake", "List all tables below it", {"root": folder})
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
-        if folder is not None:
-            _tables_near(folder)
 
 
 def _draw_way_out(way_out: _WayOut, place: str | None, here: str | None) -> None:
@@ -130,15 +137,26 @@ def _is_of_other_table(page: str, here: str | None) -> bool:
     return here is not None and PAGES[page].of_table and not PAGES[here].of_table
 
 
-def _tables_near(folder: str) -> None:
-    """The tables in the first folders below one that is none itself."""
-    with suppress(errors.LakeviewError):  # of a name that is none there is no address
-        matches = cache.near_tables(tables.address(folder))
-        if not matches.is_empty():
-            st.markdown("**Tables in its folders** &ensp; :small[:gray[two levels deep; tick a row to open the table]]")
-            table_columns = {"name": columns.text("table"), "format": columns.text("format")}
-            links = row_link("near-tables", matches, "overview", lambda row: {"table": row["address"]})
-            frame(matches.with_columns(pl.col("format").str.to_titlecase()), table_columns, key="near-tables", **links)
+def _tables_below(folder: str) -> pl.DataFrame:
+    """The tables in the first folders below one that is none itself; none where its name is no address."""
+    try:
+        return cache.near_tables(tables.address(folder))
+    except errors.LakeviewError:
+        return pl.DataFrame()
+
+
+def _draw_tables(folder: str, matches: pl.DataFrame) -> None:
+    """A card with the tables in a folder's folders, from which one is chosen."""
+    claim = f"{folder} is no table, but has {views.units.count_text(matches.height, 'table')} in its folders"
+    note = ":small[:gray[two levels deep; tick a row to open the table]]"
+    with st.container(border=True, gap="small"):
+        st.markdown(f":gray[:material/folder_open:] &ensp; **{escape(claim)}** &ensp; {note}")
+        table_columns = {"name": columns.text("table"), "format": columns.text("format")}
+        links = row_link("near-tables", matches, "overview", lambda row: {"table": row["address"]})
+        frame(matches.with_columns(pl.col("format").str.to_titlecase()), table_columns, key="near-tables", **links)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            link("lake", "List all tables below it", {"root": folder})
+            link("start", "Choose another table")
 
 
 def public_text(text: str, typed: str = "") -> str:

@@ -313,7 +313,8 @@ def test_a_folder_of_tables_lists_those_in_its_folders_and_leads_to_the_list_of_
     tables.good(tmp_path / "silver" / "orders")
     app = open_page("overview", tmp_path / "silver")
     assert not app.exception
-    assert "is no table" in text(app)
+    assert "silver is no table, but has 1 table in its folders**" in text(app)
+    assert "not-a-table" not in text(app)
     assert list(app.dataframe[0].value["name"]) == ["orders"]
     (below,) = [link for link in app.page_link if "List all tables below it" in link.label]
     rows = open_page("lake", **dict(parse_qsl(below.proto.query_string)))
