@@ -4,7 +4,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, display_rows, downloads, errors
+from lakeview.app import cache, columns, display_rows, downloads, errors, widths
 from lakeview.app.answers import file_layout
 from lakeview.app.cache import cache_values
 from lakeview.app.components import ROW_HEIGHT, card, dark, facts, fold, frame, grid, stack
@@ -108,16 +108,18 @@ def _columns_table(chunks: pl.DataFrame) -> None:
         "stored_as": columns.text("stored as"),
         "type": columns.text("type"),
         "size": columns.size("size", of="compressed"),
-        "share": columns.percent("share, %", bar=True),
-        "ratio": columns.number("compressed by", decimals=1, help="times smaller than before"),
+        "share": columns.percent("share, %"),
+        "ratio": columns.number("ratio", decimals=1, help="times smaller than before compression"),
         "per_value": columns.number("bytes a value", decimals=2),
         "null_count": columns.number("nulls"),
         "codec": columns.text("codec"),
-        "encodings": columns.text("encodings"),
+        "encodings": columns.text("encodings", least=widths.NAME),
         "has": columns.text("has", of="structures"),
     }
     if chunks["column"].equals(chunks["stored_as"]):
         del table_columns["stored_as"]
+    if chunks["codec"].n_unique() == 1:
+        del table_columns["codec"]  # among the facts of the file
     frame(chunks, table_columns, key="file-columns", unknown="unknown", height=12 * 28)
 
 
