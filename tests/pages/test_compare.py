@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 
 from lakeview import open_table, views
+from lakeview.app.compare.rows import cell_widths
 from lakeview.app.query import budget
 from lakeview.app.query.answers import Answer
+from lakeview.app.widths import heading_width
 from lakeview.model.snapshot import Snapshot
 from tests.builders.actions import remove
 from tests.builders.feeds import ids_file
@@ -205,3 +207,8 @@ def test_rows_of_the_second_format(tmp_path: Path) -> None:
     assert not app.exception
     assert ":orange[**\N{MINUS SIGN}2**] rows &ensp;" in text(app)
     assert sorted(app.dataframe[-1].value["id"]) == ["0", "1"]
+
+
+def test_a_number_far_below_is_as_wide_as_it_is_drawn() -> None:
+    rows = pl.DataFrame({"^kWh$": [*[None] * 50, "9999999.5000"], "address": ["a street " * 40] * 51})
+    assert cell_widths(rows) == {"^kWh$": heading_width("9999999.5000")}

@@ -13,6 +13,7 @@ from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
 from lakeview.app.table_cells import pandas_rows
 from lakeview.app.widget_state import link_widget
+from lakeview.app.widths import SENTENCE, heading_width, longest
 from lakeview.model.printable import visible
 
 KEY = "key"
@@ -118,6 +119,14 @@ def _counts(difference: views.compare.rows.RowDifference) -> str:
     return ", ".join([f"{first} {word}", *rest])
 
 
+def cell_widths(rows: pl.DataFrame) -> dict[str, int]:
+    """Pixels of columns whose cells are short: the browser measures the first rows alone, and cuts a number further
+    down to one of fewer digits."""
+    widest = {name: [name, *longest(rows[name], None)] for name in rows.columns}
+    widths = {name: max(map(heading_width, texts)) for name, texts in widest.items()}
+    return {name: width for name, width in widths.items() if width <= SENTENCE}
+
+
 def _diff_table(pairs: pl.DataFrame, changed_cells: pl.DataFrame) -> None:
     """The diff with the sign and the cells that changed in colour.
 
@@ -148,6 +157,7 @@ def _diff_table(pairs: pl.DataFrame, changed_cells: pl.DataFrame) -> None:
             column_config={
                 diff.CHANGE: st.column_config.TextColumn("", width=26),
                 diff.COUNT: st.column_config.TextColumn("changed columns", width=112, alignment="right"),
-            },
+            }
+            | {name: st.column_config.TextColumn(width=width) for name, width in cell_widths(rows[:, 2:]).items()},
             height=15 * ROW_HEIGHT if len(cells) > 14 else "content",
         )
