@@ -65,10 +65,16 @@ def source(rows: int) -> pl.DataFrame:
     return pl.concat([spread, frame(rows, SOURCE_ROWS - half)]).with_columns(price=pl.lit(1.0))
 
 
+def new_rows(name: str, rows: int) -> pl.DataFrame:
+    """Rows to append, or to write over others; none for other jobs: what was allocated for them would be in the memory
+    that a job begins with, and be returned in its course."""
+    return frame(rows, rows // 10 if name in ("append", "overwrite") else 0)
+
+
 def ours(name: str, address: str, rows: int) -> Callable[[], Any]:
     table = lv.open_table(address)
     assert isinstance(table, DeltaTable)
-    batch = frame(rows, rows // 10)
+    batch = new_rows(name, rows)
     merging = source(rows)
     jobs: dict[str, Callable[[], Any]] = {
         "append": lambda: table.append(batch),
@@ -89,7 +95,7 @@ def theirs(name: str, address: str, rows: int) -> Callable[[], Any]:
     import deltalake
 
     table = deltalake.DeltaTable(address)
-    batch = frame(rows, rows // 10).to_arrow()
+    batch = new_rows(name, rows).to_arrow()
     merging = source(rows).to_arrow()
     # the codec and level that lakeview writes with
     same: Any = deltalake.WriterProperties(compression="ZSTD", compression_level=1)

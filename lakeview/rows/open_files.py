@@ -99,7 +99,8 @@ class OpenFiles(Generic[Values, Result]):
             pending.append(batch)
             rows += batch.num_rows
             size += batch.nbytes
-            if rows >= min(_GROUP_ROWS, self._rows_per_file) or size >= _GROUP_BYTES:
+            most = min(_GROUP_ROWS, self._rows_per_file)
+            if rows + batch.num_rows > most or size >= _GROUP_BYTES:  # another batch like it would be too many
                 self._write(partitions(pa.Table.from_batches(pending)))
                 pending, rows, size = [], 0, 0
         if pending:

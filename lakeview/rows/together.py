@@ -61,6 +61,9 @@ def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Porti
             parts.append((number, stored))
             rows += more
             size += more_bytes
+            if rows >= BATCH_ROWS or size >= _BYTES:  # a whole batch is not kept beside the next
+                yield _portion(parts, tasks)
+                parts, rows, size = [], 0, 0
     if parts:
         yield _portion(parts, tasks)
 

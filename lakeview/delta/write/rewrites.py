@@ -49,6 +49,9 @@ def apply_changes(parts: Iterable[Rewrite]) -> Iterator[pa.RecordBatch]:
             pending, size = [], 0
         pending.append(part)
         size += part.rows.nbytes
+        if part.rows.nbytes > _TOGETHER_BYTES // 2:  # a large one is not kept beside the next
+            yield from _apply_to(pending)
+            pending, size = [], 0
     yield from _apply_to(pending)
 
 
