@@ -131,6 +131,12 @@ class DeltaTable(Operations, OneLine):
         leaves = physical_leaves(self._states.schema(state), columns, state.metadata.partition_columns or ())
         return table_statistics(state, leaves)
 
+    def sampled_statistics(self, version: int | None, share: float) -> pl.DataFrame:
+        """STATISTICS of all columns of about this share of the live files, drawn by a fixed seed."""
+        state = self.state(version)
+        leaves = physical_leaves(self._states.schema(state), None, state.metadata.partition_columns or ())
+        return table_statistics(state, leaves, share)
+
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES.
 

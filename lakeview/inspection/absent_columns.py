@@ -29,6 +29,14 @@ def complete_statistics(frames: TableFrames, version: int, columns: Sequence[str
     return frames.get_or_make("statistics", compute, version, frames.latest, names, entries=64)
 
 
+def sampled_statistics(frames: TableFrames, version: int, share: float) -> pl.DataFrame:
+    """`complete_statistics` of about this share of the files; of all where the table would read them anyway."""
+    sample = frames.sampled_statistics(version, share) if share < 1.0 else None
+    if sample is None:
+        return complete_statistics(frames, version)
+    return _with_absent_columns(frames, frames.snapshot(version), sample)
+
+
 def _with_absent_columns(frames: TableFrames, snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:
     """STATISTICS of a snapshot, with the rows of files that lack a column among its nulls."""
     statistics = without_unmapped_counts(snapshot, statistics)

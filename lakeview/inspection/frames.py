@@ -156,6 +156,10 @@ class TableFrames:
             "recorded statistics", lambda: self.table.statistics(declared, names), version, names, entries=64
         )
 
+    def sampled_statistics(self, version: int, share: float) -> pl.DataFrame | None:
+        """STATISTICS of a share of the files, not cached; None where the table reads those of all."""
+        return self.table.sampled_statistics(as_declared(self.table, version), share)
+
     def plan(self, where: str | pl.Expr, version: int) -> pl.DataFrame:
         """PLAN: what a filter would read; cached for one in SQL."""
         declared = as_declared(self.table, version)

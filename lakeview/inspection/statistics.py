@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview import views
-from lakeview.inspection.absent_columns import absent_shares, complete_statistics
+from lakeview.inspection.absent_columns import absent_shares, complete_statistics, sampled_statistics
 from lakeview.inspection.frames import cache_answer
 from lakeview.inspection.history import HistoryAnswers
 from lakeview.model.column_values import least_records
@@ -20,6 +20,9 @@ FIRST_COLUMNS = 32
 FEW_RULES = 4
 MAX_RULE_VALUES = 4_000_000
 """Files times constraints that are examined; of any table the first FEW_RULES constraints."""
+MAX_RANKED_FILES = 200_000
+SAMPLED_FILES = 20_000
+"""Of more than MAX_RANKED_FILES files about so many are compared, to rank columns by how well files are clustered."""
 MAX_LOAD_COLUMNS = 200
 MAX_LOAD_VALUES = 4_000_000
 """Files times columns whose loads are compared: about two seconds; of a larger table those of its first columns."""
@@ -41,11 +44,12 @@ class ColumnAnswers:
 @dataclass(frozen=True, slots=True)
 class ClusteringAnswers:
     """How files are clustered at a version: CLUSTERING with the best columns first, DEPTHS of the first of them, and
-    filters worth trying."""
+    filters worth trying. `sample_size`: the files by which they are estimated, None where all are compared."""
 
     columns: pl.DataFrame
     depths: pl.DataFrame
     examples: tuple[str, ...]
+    sample_size: int | None
 
 
 class StatisticsAnswers(HistoryAnswers):
@@ -67,9 +71,11 @@ class StatisticsAnswers(HistoryAnswers):
 
     @cache_answer("version", "branch")
     def clustering(self) -> ClusteringAnswers:
-        """How well the files of this version are clustered by each column: how its ranges overlap."""
+        """How well the files of this version are clustered by each column: how its ranges overlap; of very many files
+        those of a sample, scaled up."""
         snapshot = self.snapshot
-        statistics, files = complete_statistics(self.frames, snapshot.version), snapshot.files
+        share = SAMPLED_FILES / snapshot.num_files if snapshot.num_files > MAX_RANKED_FILES else 1.0
+        statistics, files = sampled_statistics(self.frames, snapshot.version, share), snapshot.files
         measure = views.pruning.clustering
         columns = measure.clustering(snapshot.schema, statistics, files)
         columns = columns.sort("reads_share", nulls_last=True, maintain_order=True)
@@ -77,6 +83,7 @@ class StatisticsAnswers(HistoryAnswers):
             columns,
             measure.depth_profile(statistics, files, next(iter(columns["column"]), "")),
             tuple(views.pruning.plan.example_filters(snapshot, statistics, columns)),
+            statistics.height if statistics.height < files.height else None,
         )
 
     @cache_answer("version")

@@ -67,6 +67,9 @@ class Table(Protocol):
         """STATISTICS: `_path`, `_deletion_vector`, then for each leaf column one struct
         (`min, max, null_count, exact, null_count_exact`), parsed only for the columns asked."""
 
+    def sampled_statistics(self, version: int | None, share: float) -> pl.DataFrame | None:
+        """STATISTICS of about this share of the files, drawn by a fixed seed; None where that saves nothing."""
+
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES: from when to when each file was part of the table, of its default branch. With `columns`,
         `statistics` too: a struct with one field for each, as in STATISTICS; and `written`, the rows of the file before

@@ -109,6 +109,10 @@ class TableBody:
         """`difference` for other processes, as `change_tasks`."""
         return self._two_versions(base, version).tasks()
 
+    def sampled_statistics(self, version: int | None, share: float) -> pl.DataFrame | None:  # noqa: ARG002
+        """None: the statistics of all files are read with their names."""
+        return None
+
     def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame | None:  # noqa: ARG002
         """None: nothing is saved by leaving out files where a log does not say which commits touched."""
         return None

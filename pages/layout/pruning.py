@@ -20,8 +20,9 @@ if snapshot.num_files == 0:
         )
 else:
     columns = clustering.clustering(now)
+    estimated = clustering.sample_note(now)
     downloads.offer("columns", columns)
-    first_line(views.first_lines.pruning_line(columns))
+    first_line(f"{views.first_lines.pruning_line(columns)}{estimated}")
     with card("What would this filter read?", panels.FILTER_NOTE, key="explain"), errors.messages(here="pruning"):
         where = panels.typed_filter(now)
         if where:
@@ -36,7 +37,7 @@ else:
                 if not conditions.is_empty():
                     panels.parts_table(conditions)
                 panels.file_list(plans)
-    with card("Clustering by column", clustering.NOTE, key="clustering-card"):
+    with card("Clustering by column", f"{clustering.NOTE}{estimated}", key="clustering-card"):
         column = clustering.picked_column(columns)
         if column is None:
             nothing("No file has min and max of a column.", "Its writers left statistics out.", "files")
@@ -51,5 +52,5 @@ else:
                 clustering.depth_picture(now, column)
             with halves, card(stretch=True), errors.messages(here="pruning"):
                 clustering.history(now, column)
-    with card("Statistics by column", views.pruning.clustering.coverage_note(columns)):
+    with card("Statistics by column", f"{views.pruning.clustering.coverage_note(columns)}{estimated}"):
         clustering.column_table(columns)

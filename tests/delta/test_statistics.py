@@ -6,6 +6,7 @@ import json
 import time
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -297,3 +298,17 @@ def test_a_string_that_may_be_cut_is_no_value(
     history.create({"x": "string"}, properties=properties)
     history.commit(add("f", stats=bounds(text, text)))
     assert lv.open_table(history.address).statistics()["x"].struct.field("exact").to_list() == [exact]
+
+
+def test_statistics_of_a_share_of_the_files_are_those_of_some_and_the_same_each_time(tmp_path: Path) -> None:
+    stats = [{"numRecords": i + 1, "minValues": {"id": i}, "maxValues": {"id": i}} for i in range(100)]
+    history = DeltaHistory(tmp_path / "t").create().commit(*(add(f"f{i}", stats=each) for i, each in enumerate(stats)))
+    history.checkpoint().commit(*(add(f"g{i}", records=7) for i in range(10)))
+    table = lv.open_table(history.address)
+    part, again = (opened.sampled_statistics(2, 0.3) for opened in (table, lv.open_table(history.address)))
+    assert part is not None
+    assert again is not None
+    assert part.height == 33
+    assert part.equals(again)
+    assert part.equals(table.statistics().filter(pl.col("_path").is_in(part["_path"].implode())))
+    assert sum(table.files(columns=["records"])["records"]) == 5050 + 70

@@ -8,8 +8,8 @@ import pytest
 
 from lakeview.app.pages import PAGES
 from lakeview.delta.table import DeltaTable
-from lakeview.inspection import answers
-from tests.pages.app import open_page
+from lakeview.inspection import answers, statistics
+from tests.pages.app import open_page, text
 
 pytestmark = [pytest.mark.app, pytest.mark.usefixtures("fresh_server")]
 
@@ -52,6 +52,14 @@ def test_pruning_reads_them_once_and_the_past_when_it_is_asked_for(good: Path, s
     opened = open_page("pruning", good, **{"course-fold": "True"})
     assert not opened.exception
     assert len(opened.get("vega_lite_chart")) > len(app.get("vega_lite_chart"))
+
+
+def test_pruning_says_by_how_many_files_it_estimates(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "MAX_RANKED_FILES", 2)
+    monkeypatch.setattr(statistics, "SAMPLED_FILES", 2)
+    app = open_page("pruning", good)
+    assert not app.exception
+    assert text(app).count(", estimated from 2 of 3 files") == 3
 
 
 def test_compare_reads_those_of_both_versions_when_it_is_asked_for(good: Path, statistics_asked: list[object]) -> None:

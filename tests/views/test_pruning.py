@@ -194,6 +194,27 @@ def test_without_ranges_nothing_is_known_and_not_zero() -> None:
     assert empty.row(0, named=True)["coverage"] is None
 
 
+@pytest.mark.parametrize(("overlap", "depth"), [(1, 1.0), (400, 400.0), (40, 40.0)])
+def test_a_sample_of_the_files_estimates_how_many_ranges_overlap(overlap: int, depth: float) -> None:
+    ranges = [(i // overlap * 10, i // overlap * 10 + 9, 0) for i in range(400)]
+    stats, files = statistics({"delay": ranges}), files_of([5] * 400)
+    sample = stats.sample(100, seed=1)
+    whole, part = (views.pruning.clustering.clustering(SCHEMA, s, files).row(0, named=True) for s in (stats, sample))
+    assert whole["depth"] == depth
+    assert part["files"] == part["ranged"] == 400
+    assert part["depth"] == pytest.approx(depth, rel=0.2)
+    assert part["reads_share"] == pytest.approx(whole["reads_share"], rel=0.2)
+    profile = views.pruning.clustering.depth_profile(sample, files, "delay")
+    assert profile["reads"].mean() == pytest.approx(depth, rel=0.2)
+
+
+def test_a_sample_of_the_files_counts_those_without_ranges_for_all() -> None:
+    stats = statistics({"delay": [(1, 2, 0), None] * 50})
+    part = views.pruning.clustering.clustering(SCHEMA, stats.head(10), files_of([5] * 100)).row(0, named=True)
+    assert (part["ranged"], part["unknown"], part["coverage"]) == (50, 50, 0.5)
+    assert part["reads"] == part["depth"] + 50
+
+
 @pytest.mark.parametrize("values", [("a", "m", "n", "z"), (1.5, 2.5, 3.5, 4.5), (b"a", b"b", b"c", b"d")])
 def test_values_of_every_kind_are_in_their_own_order(values: tuple[Any, ...]) -> None:
     a, b, c, d = values

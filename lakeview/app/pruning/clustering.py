@@ -20,6 +20,11 @@ def clustering(now: OpenTable) -> pl.DataFrame:
     return now.look.clustering().columns
 
 
+def sample_note(now: OpenTable) -> str:
+    """By how many files the columns are ranked, where it is not by all."""
+    return views.pruning.clustering.sample_note(now.look.clustering().sample_size, now.snapshot.num_files)
+
+
 def examples(now: OpenTable) -> list[str]:
     """A few filters worth trying at the version shown."""
     return list(now.look.clustering().examples)

@@ -28,6 +28,7 @@ _STRING_PREFIX = 32
 """Spark cuts string bounds to 32 UTF-16 units, so a bound that long only bounds."""
 
 _PREFIX_PROPERTY = "delta.dataSkippingStringPrefixLength"
+_SEED = 0
 _WITH_MICROSECONDS = len("2026-01-01T00:00:00.123456")
 _CUT_OFF = pl.duration(microseconds=999)
 """What a writer may have cut off a timestamp: "Timestamp columns are truncated down to milliseconds" (delta protocol,
@@ -76,14 +77,17 @@ def _leaves(field: Field, above: Path, physical: Path) -> Iterable[tuple[Path, P
 class LeafStatistics:
     """Reads statistics of these leaves wherever adds are read, a batch at a time (`log.state`).
 
-    `prefix`: the UTF-16 units of the shortest string that may be cut (`string_prefix`).
+    `prefix`: the UTF-16 units of the shortest string that may be cut (`string_prefix`). `share`: of about so many of
+    the rows, the same ones each time; the struct of the others is null.
 
     The struct it gives has `records` (physical rows, null when unknown) and then one field a leaf, called f0, f1, ...:
     min, max, null_count, exact, null_count_exact.
     """
 
-    def __init__(self, leaves: Sequence[Leaf], prefix: int = _STRING_PREFIX) -> None:
+    def __init__(self, leaves: Sequence[Leaf], prefix: int = _STRING_PREFIX, share: float = 1.0) -> None:
         self._prefix = prefix
+        self._share = share
+        self.is_sample = share < 1.0
         self._fields = [(physical, field) for _, physical, field in leaves]
         self._places = _places_of(self._fields)
         self._documents = Documents(self._places)
@@ -92,6 +96,15 @@ class LeafStatistics:
 
     def read(self, stats: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
         """The struct column, from documents and from structs; where both say something the document counts."""
+        if not self.is_sample:
+            return self._read(stats, parsed, rows)
+        sample = pl.int_range(rows, dtype=pl.UInt32, eager=True).sample(fraction=self._share, seed=_SEED).sort()
+        part = [None if column is None else column.gather(sample) for column in (stats, parsed)]
+        places = pl.Series([None], dtype=pl.UInt32).new_from_index(0, rows)
+        places = places.scatter(sample, pl.int_range(sample.len(), dtype=pl.UInt32, eager=True))
+        return self._read(part[0], part[1], sample.len()).gather(places)
+
+    def _read(self, stats: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
         structs = ParsedStatistics(parsed)
         documents = null_columns(rows, self._places) if stats is None else self._documents.decode(stats)
         tight = first_known(documents[_TIGHT], structs.find(_TIGHT, pl.Boolean())).fill_null(value=True)
@@ -170,9 +183,10 @@ def _struct_of(i: int, parts: Collection[str]) -> pl.Expr:
     )
 
 
-def table_statistics(replay: TableState, leaves: Sequence[Leaf]) -> pl.DataFrame:
-    """STATISTICS of the live files: only what these leaves need is read of the log."""
-    return _statistics(replay.adds([], LeafStatistics(leaves, string_prefix(replay.properties))), leaves)
+def table_statistics(replay: TableState, leaves: Sequence[Leaf], share: float = 1.0) -> pl.DataFrame:
+    """STATISTICS of the live files, or of about this share of them: only what these leaves need is read of the log."""
+    adds = replay.adds([], LeafStatistics(leaves, string_prefix(replay.properties), share))
+    return _statistics(adds if share >= 1.0 else adds.filter(pl.col("statistics").is_not_null()), leaves)
 
 
 def statistics_frame(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:

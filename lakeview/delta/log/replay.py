@@ -222,10 +222,12 @@ class Replay:
     ) -> pl.DataFrame | None:
         if self._checkpoint is None:
             return None
-        old = once(self._checkpoint.adds(columns, statistics, later_paths))
-        if statistics is not None and "statistics" not in old.columns:
+        old = self._checkpoint.adds(columns, statistics, later_paths)
+        if statistics is None:
+            return once(old)
+        if "statistics" not in old.columns:
             old = old.with_columns(statistics.read(None, None, old.height))
-        return old
+        return once(old.filter(pl.col("statistics").is_not_null()) if statistics.is_sample else old)
 
     def _carry_state(self, columns: Sequence[str]) -> tuple[Replay, pl.DataFrame] | None:
         """The state to go on from, and its listing; None to start from the checkpoint."""

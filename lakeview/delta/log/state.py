@@ -18,6 +18,10 @@ class StatisticsReader(Protocol):
     def leaves(self) -> Sequence[str]:
         """Leaves of `stats_parsed` that are needed, such as `minValues.a`; others are not read."""
 
+    @property
+    def is_sample(self) -> bool:
+        """Whether it reads some of the rows only: the struct of the others is null."""
+
     def read(self, stats: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
         """One struct a row, as a series called `statistics`, always of the same type.
 

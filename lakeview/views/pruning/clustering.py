@@ -75,8 +75,27 @@ class _Depth:
     most: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Figures of `rows` files that were drawn at random as those of all `files`."""
+
+    rows: int
+    files: int
+
+    def count(self, files: int) -> int:
+        """A count of files."""
+        return round(files * self.files / self.rows) if self.rows else 0
+
+    def depth(self, depth: pl.Series) -> pl.Series:
+        """How many ranges hold a place: that which begins or ends there is one of them however many files there are."""
+        if self.rows == self.files:
+            return depth
+        return (depth - 1).clip(0) * ((self.files - 1) / max(1, self.rows - 1)) + depth.clip(0, 1)
+
+
 def clustering(schema: Schema, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
-    """CLUSTERING from STATISTICS and FILES of one version, in the order of the schema."""
+    """CLUSTERING from STATISTICS and FILES of one version, in the order of the schema; with STATISTICS of a sample of
+    the files an estimate: counts are scaled up to all of FILES."""
     records = counts_of(statistics, files)["records"]
     rows = []
     for path, field in schema.leaves():
@@ -84,13 +103,19 @@ def clustering(schema: Schema, statistics: pl.DataFrame, files: pl.DataFrame) ->
         if name not in statistics.columns or isinstance(field.type, ArrayType | MapType):
             continue
         bounds = _bounds(statistics[name])
-        rows.append((name, str(field.type), *_measure(bounds, records)))
+        scale = _Scale(bounds.height, max(bounds.height, files.height))
+        rows.append((name, str(field.type), *_measure(bounds, records, scale)))
     return pl.DataFrame(rows, schema=CLUSTERING, orient="row")
 
 
 def with_ranges(clustering: pl.DataFrame) -> list[str]:
     """The columns of CLUSTERING of which any file has min and max."""
     return clustering.filter(pl.col("reads").is_not_null())["column"].to_list()
+
+
+def sample_note(sample_size: int | None, files: int) -> str:
+    """By how many of the files CLUSTERING is estimated; empty where all are compared."""
+    return "" if sample_size is None else f", estimated from {sample_size:,} of {count_text(files, 'file')}"
 
 
 def coverage_note(clustering: pl.DataFrame) -> str:
@@ -104,7 +129,8 @@ def coverage_note(clustering: pl.DataFrame) -> str:
 
 
 def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) -> pl.DataFrame:
-    """DEPTHS of one column of STATISTICS, at _MOST_PLACES of the places where its ranges begin and end."""
+    """DEPTHS of one column of STATISTICS, at _MOST_PLACES of the places where its ranges begin and end; an estimate as
+    CLUSTERING, with STATISTICS of a sample of FILES."""
     if column not in statistics.columns:
         return pl.DataFrame(schema=DEPTHS)
     bounds = _bounds(statistics[column])
@@ -124,14 +150,15 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
     sampled_codes = ordered[spread_evenly(range(ordered.len()), _MOST_PLACES)]
     sample = places.filter(pl.col("code").is_in(sampled_codes.implode())).unique("code", keep="first").sort("code")
     ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
-    depth = _depth_at(ends, sample["code"])
+    scale = _Scale(bounds.height, max(bounds.height, files.height))
+    depth = scale.depth(_depth_at(ends, sample["code"]).cast(pl.Float64)).round().cast(pl.Int64)
     exact = pl.concat([ranged["exact"], ranged["exact"]])
     return pl.DataFrame(
         {
             "place": pl.int_range(sample.height, eager=True),
             "value_text": bound_texts(values.gather(sample["row"]), exact.gather(sample["row"])),
             "depth": depth,
-            "reads": depth + unknown,
+            "reads": depth + scale.count(unknown),
         }
     ).cast(DEPTHS)
 
@@ -191,25 +218,26 @@ def _at_version(live: pl.DataFrame) -> tuple[int, float | None, float | None, fl
     return live.height, (ranged.height + nulls) / live.height, depth.mean, reads, reads / live.height
 
 
-def _measure(column: pl.DataFrame, records: pl.Series) -> tuple[object, ...]:
+def _measure(column: pl.DataFrame, records: pl.Series, scale: _Scale) -> tuple[object, ...]:
     """CLUSTERING of one column, without its name and type."""
-    files = column.height
+    rows, files = scale.rows, scale.files
     ranged = _with_range(column)
     nulls = _all_null(column, records)
-    unknown = files - ranged.height - nulls
-    with_counts = column.height - column["null_count"].null_count()
+    unknown = rows - ranged.height - nulls
+    with_counts = rows - column["null_count"].null_count()
     depth = _depth(_codes(ranged))
-    reads = None if depth.mean is None else depth.mean + unknown
+    mean, most = scale.depth(pl.Series([depth.mean, depth.most], dtype=pl.Float64))
+    reads = None if mean is None else mean + scale.count(unknown)
     return (
         files,
-        ranged.height,
-        nulls,
-        unknown,
-        None if files == 0 else (files - unknown) / files,
-        None if files == 0 else with_counts / files,
+        scale.count(ranged.height),
+        scale.count(nulls),
+        scale.count(unknown),
+        None if rows == 0 else (rows - unknown) / rows,
+        None if rows == 0 else with_counts / rows,
         None if ranged.is_empty() else bool(ranged["exact"].fill_null(False).all()),
-        depth.mean,
-        depth.most,
+        mean,
+        None if most is None else round(most),
         reads,
         None if reads is None else reads / files,
     )

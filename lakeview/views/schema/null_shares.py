@@ -98,7 +98,7 @@ def counts_of(statistics: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
     if path.equals(counts["path"]) and vector.equals(counts["dv"]):  # both are in the log's order as a rule
         return counts
     keys = pl.DataFrame({"path": path, "dv": vector})
-    once = counts.unique(["path", "dv"])
+    once = counts.filter(pl.col("path").is_in(path.implode())).unique(["path", "dv"])  # STATISTICS may be a sample
     return keys.join(once, on=["path", "dv"], how="left", nulls_equal=True, maintain_order="left")
 
 
