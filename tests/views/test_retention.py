@@ -74,6 +74,25 @@ def test_what_no_readable_version_needs_is_not_counted() -> None:
     assert done.ribbon["state"].to_list() == ["gone", "kept", "at risk", "kept", "kept"]
 
 
+@pytest.mark.parametrize(
+    ("lost", "days", "sentence"),
+    [
+        ({}, 7, "Current data is safe; 2 old versions go, v0, v2"),
+        ({}, 60, "Current data is safe; every version stays readable"),
+        ({3: "a file is missing"}, 60, "Current data is safe; every readable version stays readable"),
+        ({4: "a file is missing"}, 7, "Current data cannot be read; 2 old versions go, v0, v2"),
+        (
+            dict.fromkeys(range(5), "a file is missing"),
+            7,
+            "Current data cannot be read; every readable version stays readable",
+        ),
+    ],
+)
+def test_current_data_that_cannot_be_read_is_not_called_safe(lost: dict[int, str], days: int, sentence: str) -> None:
+    done = views.retention.simulation.simulate(found_in(story(), lost), timedelta(days=days))
+    assert views.retention.simulation.cleanup_sentence(done, latest=4) == sentence
+
+
 def test_a_file_that_came_back_is_live() -> None:
     past = Story().append(1, size=100).delete(0)
     back = {**past.stays[0], "added": 2, "removed": None}

@@ -63,7 +63,7 @@ def simulator(now: OpenTable, retention: views.retention.simulation.Retention) -
         done = views.retention.simulation.simulate(retention, keep)
         _figures(retention, done)
     with sentence:
-        st.markdown(f"**{escape(views.retention.simulation.cleanup_sentence(done))}**")
+        st.markdown(f"**{escape(views.retention.simulation.cleanup_sentence(done, now.latest))}**")
     with curves, grid(240, 2):
         for position, chart in enumerate(
             charts.retention.retention_curves(

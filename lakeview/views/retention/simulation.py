@@ -190,12 +190,14 @@ def retention_ribbon(retention: Retention, keep: timedelta) -> pl.DataFrame:
     )
 
 
-def cleanup_sentence(done: Simulation) -> str:
-    """What a cleanup means for the data: `Current data is safe; 3 old versions go, v1, v4 and 2 older ranges`."""
+def cleanup_sentence(done: Simulation, latest: int) -> str:
+    """What a cleanup means for the version `latest`, and for others: `Current data is safe; 1 old version goes, v1`."""
+    states = dict(done.ribbon.select("version", "state").iter_rows())
+    data = "Current data cannot be read" if states.get(latest) in ("broken", "gone") else "Current data is safe"
     if not done.versions:
-        return "Current data is safe; every version stays readable"
+        return f"{data}; every {'' if {*states.values()} == {'kept'} else 'readable '}version stays readable"
     versions = count_text(done.versions, "old version goes", "old versions go")
-    return f"Current data is safe; {versions}{'' if done.lost_versions is None else f', {done.lost_versions}'}"
+    return f"{data}; {versions}{'' if done.lost_versions is None else f', {done.lost_versions}'}"
 
 
 def at_risk(ribbon: pl.DataFrame, retention: Retention) -> pl.DataFrame:
