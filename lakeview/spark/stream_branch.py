@@ -59,7 +59,7 @@ class StreamBranch:
     def check_loss(self, snapshot: int, subject: str) -> None:
         """Errors of a snapshot that is not on the branch; `subject`: what of it, or after it, the stream lacks."""
         entry = self.table.metadata.snapshots.get(snapshot)
-        if entry is not None and not self._is_before(entry):
+        if not self._may_follow(entry):
             raise VersionNotFoundError(
                 f"snapshot {snapshot} of {self.table.address}, which the stream has come to, is no longer on the "
                 "main branch: the table was rolled back",
@@ -79,6 +79,7 @@ class StreamBranch:
             self.check_loss(snapshot, f"what followed snapshot {snapshot}")
         return line
 
-    def _is_before(self, entry: SnapshotEntry) -> bool:
-        """Whether the branch may have come from a snapshot: those that followed it have expired."""
-        return self.has_lost_snapshots() and entry.timestamp_ms <= self.line[0].timestamp_ms
+    def _may_follow(self, entry: SnapshotEntry | None) -> bool:
+        """Whether the branch may have come from a snapshot (None: one that has expired), and what lay between has
+        expired: no snapshot lies before a branch that begins with the first one of the table."""
+        return self.has_lost_snapshots() and (entry is None or entry.timestamp_ms <= self.line[0].timestamp_ms)

@@ -120,6 +120,16 @@ def test_snapshots_that_are_gone_stop_a_stream(history: IcebergHistory, caplog: 
         batches(reader(history, startingVersion="latest", failOnDataLoss="false"), read | {"changes": 1005})
 
 
+def test_a_snapshot_that_expired_after_a_rollback_brings_no_rows_again(history: IcebergHistory) -> None:
+    """The branch still has its first snapshot: what followed the stream's one cannot have expired."""
+    read = reader(history, startingVersion="1005").initialOffset() | {"changes": 1005}
+    del history.document["snapshots"][-1]
+    history.document |= {"current-snapshot-id": 1004, "refs": {"main": {"snapshot-id": 1004, "type": "branch"}}}
+    history._write()
+    with pytest.raises(VersionNotFoundError, match="the table was rolled back"):
+        batches(reader(history, startingVersion="latest", failOnDataLoss="false"), read)
+
+
 @pytest.mark.spark
 def test_a_query_of_changes_brings_each_of_them_once(spark: SparkSession, history: IcebergHistory) -> None:
     """It is killed after a commit, before its checkpoint says so."""
