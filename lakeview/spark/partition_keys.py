@@ -23,6 +23,7 @@ _NULL, _VALUE = "n", "v"
 
 
 def _text_key(value: Column) -> Column:
+    value = value.cast("string")  # a collation would be the key's, too, which Spark refuses in names of folders
     too_long = f.raise_error(f.lit(LONG_KEY))
     key = f.when(f.octet_length(value) <= _KEY_BYTES, f.concat(f.lit(_VALUE), f.hex(value))).otherwise(too_long)
     # "An empty string for any type translates to a null partition value"  delta protocol, Partition Value Serialization

@@ -54,11 +54,14 @@ def leftovers(address: Path) -> set[str]:
 
 HOSTILE = """SELECT id, CASE id WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN '__HIVE_DEFAULT_PARTITION__'
     WHEN 3 THEN '../x' WHEN 4 THEN 'A' WHEN 5 THEN 'a' ELSE 'ä/=%25\\0' END AS p,
-    timestamp_micros(-1 - id) AS at, DATE'0001-01-01' AS day, if(id = 2, NULL, id > 3) AS `yes no` FROM range(7)"""
+    timestamp_micros(-1 - id) AS at, DATE'0001-01-01' AS day, if(id = 2, NULL, id > 3) AS `yes no`,
+    if(id > 4, ' ', 'A') COLLATE UTF8_LCASE_RTRIM AS folded FROM range(7)"""
 
 
 @pytest.mark.parametrize(
-    ("sql", "options"), [(TYPES, {}), (HOSTILE, {"partitionBy": ["p", "at", "day", "yes no"]})], ids=["types", "values"]
+    ("sql", "options"),
+    [(TYPES, {}), (HOSTILE, {"partitionBy": ["p", "at", "day", "yes no", "folded"]})],
+    ids=["types", "values"],
 )
 def test_rows_and_statistics_are_those_of_python_workers(
     spark: SparkSession, tmp_path: Path, sql: str, options: dict[str, Any]
