@@ -82,12 +82,20 @@ def _write(frame: DataFrame, writer: LakeviewWriter, storage: LocalStorage, stag
     """The rows in files of the table, as the actions of a commit.
 
     ConstraintViolationError for nulls in a column that must not have any, InvalidRequestError for a partition value
-    that the log has no text for.
+    that the log has no text for, LakeviewError where Spark has another file system than this process.
     """
     context, options = writer.file_context(), writer.options
     keys = [f"p{number}-{context.write_id}" for number in range(len(context.partition_columns))]
     _write_files(frame, context, keys, staging)
     files = _staged_files(staging, keys, context)
+    if not files and not frame.isEmpty():
+        raise LakeviewError(
+            f"the files that Spark wrote to {staging} are not there for this process: Spark's machines do not share "
+            "the folder with it",
+            fix="write to a folder that all of them have at this path, or to an object store",
+            place=storage.root,
+            kind="not-shared",
+        )
     facts = _read_all(frame, files, staging, context)
     now = milliseconds(options.clock())
     moves: list[tuple[str, str]] = []

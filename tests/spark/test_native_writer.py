@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakeview as lv
 from lakeview.delta.write.context import write_context
-from lakeview.spark import write
+from lakeview.model.errors import LakeviewError
+from lakeview.spark import native_writer, write
 from lakeview.spark.native_conditions import is_native
 from lakeview.spark.types import from_spark
 
@@ -155,4 +156,14 @@ def test_what_spark_would_write_otherwise_passes_through_python(spark: SparkSess
 def test_a_write_that_fails_before_there_is_a_table_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="broken row"):
         write(spark.range(1).selectExpr("raise_error('broken row') AS id"), str(tmp_path / "t"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_spark_wrote_on_another_machine_are_missed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit without them would lose the rows."""
+    monkeypatch.setattr(native_writer, "_write_files", lambda *_: None)
+    with pytest.raises(LakeviewError, match="are not there for this process"):
+        write(spark.range(1), str(tmp_path / "t"))
     assert list(tmp_path.iterdir()) == []
