@@ -141,6 +141,13 @@ def test_a_file_removed_and_added_again_was_added_last() -> None:
     assert views.files.sizes.file_page(sized(1), lifetimes=lifetimes)["added"].to_list() == [5]
 
 
+def test_a_deletion_vector_that_is_replaced_adds_no_file() -> None:
+    rows = [("f0", None, 1, 2, 1, 1), ("f0", "v", 2, 4, 1, 1), ("f0", "w", 4, None, 1, 1)]
+    lifetimes = pl.DataFrame(rows, schema=LIFETIMES, orient="row")
+    page = views.files.sizes.file_page(sized(1), lifetimes=lifetimes)
+    assert page["added"].to_list() == [1]
+
+
 def test_a_listing_leaves_out_the_folder_of_a_partition_null_too() -> None:
     paths = ["day=1/region=__HIVE_DEFAULT_PARTITION__/f", "region=north/g", "region=south/h", "k"]
     partitions = ["day=1/region=null", "region=north", "region=null", None]

@@ -5,6 +5,7 @@ import polars as pl
 from lakeview.model.column_values import format_expression
 from lakeview.model.physical import PhysicalFile
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.timeline.lifetimes import additions
 from lakeview.views.units import format_bytes, format_moment, format_version
 
 COLUMN_CHUNKS = pl.Schema(
@@ -111,13 +112,13 @@ def logged_facts(snapshot: Snapshot, lifetimes: pl.DataFrame, path: str) -> dict
         other = snapshot.delete_files.filter(pl.col("path") == path)
         return {"size": format_bytes(other["size"][0])} if other.height else {}
     file = live.row(0, named=True)
-    stays = lifetimes.filter(pl.col("path") == path)["added"].drop_nulls()
+    added = additions(lifetimes.filter(pl.col("path") == path))["added"].drop_nulls()
     facts = {
         "partition": file["partition_text"],
         "size": format_bytes(file["size"]),
         "rows, by the log": None if file["records"] is None else f"{file['records']:,}",
         "rows deleted": None if file["deleted_records"] is None else f"{file['deleted_records']:,}",
-        "added by": None if stays.is_empty() else format_version(int(stays[0])),
+        "added by": None if added.is_empty() else format_version(int(added[0])),
         "modified, UTC": None if file["modified"] is None else format_moment(file["modified"]),
     }
     if file["partition_text"] is None:

@@ -11,6 +11,7 @@ from lakeview.model.column_values import least_records
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.sums import at_least, total
 from lakeview.views.thresholds import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
+from lakeview.views.timeline.lifetimes import additions
 from lakeview.views.units import BYTE_UNITS, EN_DASH, count_text, format_percent
 from lakeview.views.values import bound_texts, statistic
 
@@ -183,7 +184,6 @@ def file_page(
 
     LIFETIMES bring `added`; STATISTICS with a `column` bring its range.
     """
-    keys = ["path", "deletion_vector"]
     page = (
         files.lazy()
         .select("path", "partition_text", "size", "records", "deleted_records", "deletion_vector", sort_key=sort)
@@ -195,9 +195,8 @@ def file_page(
     if lifetimes is None:
         page = page.with_columns(added=pl.lit(None, dtype=pl.Int64))
     else:
-        on_page = pl.col("removed").is_null() & pl.col("path").is_in(page["path"].implode())
-        alive = lifetimes.filter(on_page).select(*keys, "added").unique(keys, keep="last")
-        page = page.join(alive, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        on_page = lifetimes.filter(pl.col("path").is_in(page["path"].implode()))
+        page = page.join(additions(on_page), on="path", how="left", maintain_order="left")
     return _with_range(page, statistics, column).select(FILE_PAGE.names()).cast(FILE_PAGE)
 
 

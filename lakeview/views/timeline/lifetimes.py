@@ -93,6 +93,13 @@ def continuations(lifetimes: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"goes_on": row.is_in(met["ends"].implode()), "went_on": row.is_in(met["begins"].implode())})
 
 
+def additions(lifetimes: pl.DataFrame) -> pl.DataFrame:
+    """`path, added` of LIFETIMES, one row a file: the version that added it last, not one that replaced its deletion
+    vector."""
+    begun = lifetimes.filter(~continuations(lifetimes)["went_on"])
+    return begun.select("path", "added").unique("path", keep="last")
+
+
 def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """FILE_LIVES from LIFETIMES and TIMELINE, in no order; files that went before the timeline begins are left out."""
     commits = timeline.filter(pl.col("lane") != "off-branch")  # commits.on_branch, whose module imports this one
