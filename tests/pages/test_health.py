@@ -81,7 +81,7 @@ def test_moving_the_slider_moves_the_figures_and_the_command(good: Path) -> None
 
 def test_findings_come_with_limit_and_remedy(good: Path) -> None:
     (line,) = [m for m in open_page("health", good).markdown if "There is no checkpoint yet" in m.value]
-    assert "7 commits since the first; expected every 10" in line.value
+    assert "7 commits since the first; expected every 10, stale from 100" in line.value
     assert "10 times the interval" in line.help
 
 

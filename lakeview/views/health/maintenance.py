@@ -108,9 +108,8 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     interval = int(text) if text.isdecimal() and 0 < len(text) < 9 and int(text) else CHECKPOINT_INTERVAL
     is_stale = since >= CHECKPOINT_TIMES * interval
     severity, state = (Severity.ATTENTION, "stale") if is_stale else (Severity.PASS, "recent")
-    evidence = (
-        f"{count_text(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; expected every {interval:,}"
-    )
+    expected = f"expected every {interval:,}, stale from {CHECKPOINT_TIMES * interval:,}"
+    evidence = f"{count_text(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; {expected}"
     claim = f"The checkpoint is {state}"
     if last < 0:
         claim = "There is no checkpoint" if is_stale else "There is no checkpoint yet"
