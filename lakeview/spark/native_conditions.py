@@ -28,6 +28,9 @@ _SETTINGS: Mapping[str, str] = {
 
 _VOID = PrimitiveType("void")
 
+_MOST_PARTITIONS = 12
+"""Partition columns: each is a folder of up to 240 characters in the path of a file, of which systems take 4,096."""
+
 
 def is_native(frame: DataFrame, context: WriteContext) -> bool:
     """Whether Spark writes the rows as our own writer does: each column has the type of the table's, and no rule has to
@@ -50,6 +53,7 @@ def _is_plain(context: WriteContext) -> bool:
         context.compression in CODECS
         and context.page_version == "1.0"
         and context.target_bytes is None
+        and len(context.partition_columns) <= _MOST_PARTITIONS
         and not context.materialize_partitions
     )
 

@@ -134,6 +134,7 @@ def test_what_spark_would_write_otherwise_passes_through_python(spark: SparkSess
     assert lv.open_table(str(address)).snapshot().num_records == 2
     context = write_context("/t", from_spark(rows.schema), [], {})
     assert is_native(rows, context)
+    thirteen = rows.selectExpr("id", *(f"text AS p{number}" for number in range(13)))
     legacy = {"spark.sql.parquet.outputTimestampType": "INT96"}
     for frame, schema, partitions, properties in (
         (rows, from_spark(rows.schema), [], {"delta.constraints.c": "id > 0"}),
@@ -141,6 +142,7 @@ def test_what_spark_would_write_otherwise_passes_through_python(spark: SparkSess
         (rows, from_spark(rows.schema), [], {"delta.targetFileSize": "1mb"}),
         (rows.selectExpr("CAST(id AS INT) AS id"), from_spark(rows.schema), [], {}),
         (rows.selectExpr("id", "double(id) AS x"), from_spark(spark.sql("SELECT 1L AS id, 0D AS x").schema), ["x"], {}),
+        (thirteen, from_spark(thirteen.schema), thirteen.columns[1:], {}),
     ):
         assert not is_native(frame, write_context("/t", schema, partitions, properties)), properties
     for name, value in legacy.items():
