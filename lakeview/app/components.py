@@ -28,9 +28,11 @@ _UNSCROLLED = 20
 """Rows of sentences that are shown without a scroll bar."""
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$:])")
-_ESCAPED_TOO = re.compile(r"(?<=:)(?=(?:[\w+/-]*[A-Za-z+/-][\w+/-]*|100|1234):)|(?<=@)(?=\w)")
-"""After the colon that begins an icon or emoji, `:material/check:`, and the sign in an address of mail: Streamlit
-replaces the one and makes a link of the other where they are escaped, too."""
+_ESCAPED_TOO = re.compile(
+    r"(?<=:)(?=(?:[\w+/-]*[A-Za-z+/-][\w+/-]*|100|1234):)|(?<=@)(?=\w)|(?<!\S)(?=(?:<?->|<-|--|[<>~]=)(?!\S))"
+)
+"""After the colon that begins an icon or emoji, `:material/check:`, and the sign of a mail address; and before arrows,
+dashes and comparisons between spaces, `>=`: Streamlit replaces them or makes a link where they are escaped, too."""
 
 _WORD_JOINER = "\N{WORD JOINER}"
 
