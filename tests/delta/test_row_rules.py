@@ -273,6 +273,17 @@ def test_the_word_default_stands_for_what_a_column_has_where_nothing_is_given(hi
     assert table.scan().collect().sort("Id")["g"].to_list() == [2, 8]
 
 
+def test_a_default_that_is_assigned_has_the_type_of_its_column(history: DeltaHistory) -> None:
+    moments = {"day": "date", "local": "timestamp_ntz"}
+    table = make_table(history, ID, *(field(name, type_, CURRENT_DEFAULT="now()") for name, type_ in moments.items()))
+    table.append(pl.DataFrame({"id": [1]}))
+    (before,) = table.scan().collect().rows()
+    table.update({"day": "NULL", "local": "NULL"})
+    table.update({"day": "DEFAULT", "local": "DEFAULT"})
+    (after,) = table.scan().collect().rows()
+    assert all(one <= other for one, other in zip(before, after, strict=True))
+
+
 def test_a_column_called_default_is_that_column(history: DeltaHistory) -> None:
     table = make_table(history, ID, field("Default", "long"))
     table.append(pl.DataFrame({"Id": [1], "Default": [5]}))

@@ -235,11 +235,14 @@ def _name(column: str) -> str:
 
 
 def default_of(field: Field, clock: Clock = system_clock) -> pl.Expr:
-    """What DEFAULT stands for in an assignment to a field: the default that it has, else null.
+    """What DEFAULT stands for in an assignment to a field, in its type: the default that it has, else null.
 
     UnsupportedTableError for one that cannot be evaluated here.
     """
-    return _default(Expression(field.name, str(field.metadata.get("CURRENT_DEFAULT", "NULL"))), clock)
+    text = field.metadata.get("CURRENT_DEFAULT")
+    if text is None:
+        return pl.lit(None)
+    return _default(Expression(field.name, str(text)), clock).cast(polars_type(field.type))
 
 
 def _default(rule: Expression, clock: Clock) -> pl.Expr:
