@@ -284,6 +284,15 @@ def test_a_default_that_is_assigned_has_the_type_of_its_column(history: DeltaHis
     assert all(one <= other for one, other in zip(before, after, strict=True))
 
 
+def test_default_gives_a_row_that_is_there_no_identity(history: DeltaHistory) -> None:
+    explicit = {"delta.identity.step": 1, "delta.identity.allowExplicitInsert": True}
+    table = make_table(history, ID, field("k", "long", **{**IDENTITY, **explicit}))
+    table.append(pl.DataFrame({"id": [1]}))
+    with pytest.raises(ConstraintViolationError, match="DEFAULT has no value for rows that are there"):
+        table.update({"k": "DEFAULT"})
+    assert table.scan().collect()["k"].to_list() == [10]
+
+
 def test_a_column_called_default_is_that_column(history: DeltaHistory) -> None:
     table = make_table(history, ID, field("Default", "long"))
     table.append(pl.DataFrame({"Id": [1], "Default": [5]}))

@@ -62,6 +62,16 @@ class Identity:
                 kind="identity-column",
             )
 
+    def check_default(self) -> None:
+        """ConstraintViolationError: rows that are there keep their values, or are given others."""
+        self.check_explicit()
+        raise ConstraintViolationError(
+            f"column {self.column} is an identity column: DEFAULT has no value for rows that are there",
+            fix="leave the column out, or give a number",
+            place=self.column,
+            kind="identity-column",
+        )
+
 
 _NONE = pl.Series("identity", [], dtype=pl.Int64)
 

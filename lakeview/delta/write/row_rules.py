@@ -237,8 +237,10 @@ def _name(column: str) -> str:
 def default_of(field: Field, clock: Clock = system_clock) -> pl.Expr:
     """What DEFAULT stands for in an assignment to a field, in its type: the default that it has, else null.
 
-    UnsupportedTableError for one that cannot be evaluated here.
+    UnsupportedTableError for one that cannot be evaluated here, ConstraintViolationError for an identity column.
     """
+    for identity in identities(Schema((field,))):
+        identity.check_default()
     text = field.metadata.get("CURRENT_DEFAULT")
     if text is None:
         return pl.lit(None)
