@@ -1,6 +1,6 @@
 """NULL_SHARES_BY_VERSION to a heatmap: a row a column, a cell a version, stronger is a larger share of nulls."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 import altair as alt
@@ -22,10 +22,11 @@ def null_heatmap(
     *,
     selection: tuple[str, int] | None = None,
     first: Mapping[str, int | None] = MappingProxyType({}),
+    repaired: Collection[int] = (),
     dark: bool = False,
 ) -> list[AnyChart]:
     """One chart to be stacked: outlined where a column did not exist yet, a cross where its share is far from usual,
-    its sign where it is a bound or of some files only, a dot where it is unknown.
+    red unless the load was `repaired`; its sign where it is a bound or of some files only, a dot where it is unknown.
 
     The first _MOST_COLUMNS columns, those with a cross before the others; [] without rows. A click picks `column` and
     `commit`, a version as text; the cell `selection` has a frame. `first`: the version that first had a column, where
@@ -53,6 +54,7 @@ def null_heatmap(
             ],
             "usual": texts(rows["usual"], format_percent),
             "unusual": rows["unusual"],
+            "repaired": rows["version"].is_in(list(repaired)),
             "mark": rows["mark"].fill_null(""),
         }
     )
@@ -82,7 +84,9 @@ def null_heatmap(
         alt.Chart(non_nulls.filter(pl.col("mark") != ""))
         .mark_text(fontSize=9, color=p.muted)
         .encode(x=x, y=y, text="mark:N"),
-        alt.Chart(non_nulls.filter("unusual")).mark_rect(stroke=p.page, strokeWidth=1, color=p.red).encode(x=x, y=y),
+        alt.Chart(non_nulls.filter("unusual"))
+        .mark_rect(stroke=p.page, strokeWidth=1)
+        .encode(x=x, y=y, color=alt.when(alt.datum.repaired).then(alt.value(p.orange)).otherwise(alt.value(p.red))),
         alt.Chart(non_nulls.filter("unusual"))
         .mark_text(text="\N{MULTIPLICATION X}", color=p.page, fontSize=10)
         .encode(x=x, y=y),

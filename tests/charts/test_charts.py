@@ -522,6 +522,14 @@ def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> No
     assert shares == {"2.0 %", "90.0 %", "unknown"}
 
 
+def test_the_cross_of_a_repaired_load_is_not_red() -> None:
+    (chart,) = charts.columns.null_heatmap(nulls(), repaired=[5])
+    assert {row["repaired"] for row in rows_of(chart) if row.get("unusual")} == {True}
+    colours = [layer["encoding"]["color"] for layer in chart.to_dict()["layer"] if "color" in layer["encoding"]]
+    assert colours[-1]["condition"] == [{"test": "datum.repaired", "value": LIGHT.orange}]
+    assert colours[-1]["value"] == LIGHT.red
+
+
 def test_the_versions_before_a_column_are_outlined_and_named() -> None:
     every = pl.DataFrame({"column": "old", "version": range(6), "null_share": 0.0})
     shares = pl.concat([every, every.tail(1).with_columns(column=pl.lit("new"))])

@@ -160,7 +160,8 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
         if parts:
             st.markdown(f":small[:gray[{'; '.join(parts)}]]")
         load = _picked_load(shares, column)
-        pictures = charts.columns.null_heatmap(shares, selection=load, first=first, dark=dark())
+        repaired = few.drop_nulls("taken_back_by")["version"].unique().to_list()
+        pictures = charts.columns.null_heatmap(shares, selection=load, first=first, repaired=repaired, dark=dark())
         stack(pictures, key="load-nulls", on_pick=_pick_cell)
 
 
@@ -205,7 +206,7 @@ def load_table(loads: pl.DataFrame, column: str) -> None:
         "baseline": columns.percent("baseline", of="usual", help="the expected null share, %"),
         "min_text": columns.text("min"),
         "max_text": columns.text("max"),
-        "back": columns.version("fixed", of="taken_back_by", help="by the version that removed its rows"),
+        "back": columns.version("repaired", of="taken_back_by", help="by the version that removed its rows"),
     }
     if rows["taken_back_by"].null_count() == rows.height:
         del table_columns["back"]
