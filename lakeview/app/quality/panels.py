@@ -206,7 +206,7 @@ def load_table(loads: pl.DataFrame, column: str) -> None:
         "baseline": columns.percent("baseline", of="usual", help="the expected null share, %"),
         "min_text": columns.text("min"),
         "max_text": columns.text("max"),
-        "back": columns.version("repaired", of="taken_back_by", help="by the version that removed its rows"),
+        "back": columns.version("repair", of="taken_back_by", help="the version that removed its rows"),
     }
     if rows["taken_back_by"].null_count() == rows.height:
         del table_columns["back"]
