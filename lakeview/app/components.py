@@ -215,10 +215,10 @@ def side_by_side() -> tuple[DeltaGenerator, DeltaGenerator]:
     return tracks.cell(), tracks.cell()
 
 
-def first_line(answer: str) -> None:
-    """The answer to the question in the page's title; nothing where it is not known."""
+def first_line(answer: str, severity: Severity | None = None) -> None:
+    """The answer to the question in the page's title, after the icon of its severity; nothing where it is not known."""
     if answer:
-        st.markdown(f"**{escape(answer)}**")
+        st.markdown(("" if severity is None else f"{SEVERITY_ICONS[severity]} ") + f"**{escape(answer)}**")
 
 
 def frame(

@@ -99,31 +99,40 @@ def data_line(
     condition: str | None = None,
     sample: int | None = None,
     first: int | None = None,
+    gap: str | None = None,
 ) -> str:
     """How many rows a version has, as `sums.rows_text` counts them, and where those are that are shown: in so many of
-    all files, of so many bytes. Shown are those that satisfy a condition, a sample of at most so many, or the first."""
+    all files, of so many bytes. Shown are those that satisfy a condition, a sample of at most so many, or the first.
+    `gap`: why not all rows can be read; it comes first, and the count is what the log records."""
     count = "an unknown number of rows" if rows == UNKNOWN else f"{rows} {'row' if rows == '1' else 'rows'}"
-    line = f"{format_version(version)} has {count} in {count_text(columns, 'column')}"
+    has = f"{format_version(version)} has" if gap is None else f"{gap}; the log records"
+    line = f"{has} {count} in {count_text(columns, 'column')}"
     if condition is not None and not files:
         return f"{line}; no file can hold those where {condition}"
-    if sample is not None:
-        where = f"at most {sample:,}{'' if condition is None else f' of those where {condition}'} are drawn from"
-    elif condition is not None:
-        where = f"those where {condition} are in at most"
-    else:
-        where = "all are in" if first is None else f"the first {first:,} are in"
+    if gap is not None and condition is None and sample is None:
+        return f"{line}; only those of the other files can be read"
     part = f"{files:,} of " if files < all_files else ""
     cost = f"{part}{count_text(all_files, 'file')}, {'of unknown size' if size is None else format_bytes(size)}"
-    is_whole = files == all_files and condition is None and sample is None and first is None
-    return f"{line} and {cost}" if is_whole else f"{line}; {where} {cost}"
+    if (condition, sample, first, files) == (None, None, None, all_files):
+        return f"{line} and {cost}"
+    return f"{line}; {_shown_rows(condition, sample, first)} {cost}"
 
 
-def contents_line(now: Snapshot) -> str:
-    """How many rows a version has, in how many columns and files."""
+def _shown_rows(condition: str | None, sample: int | None, first: int | None) -> str:
+    """Which rows of a version are shown: `the first 100 are in`."""
+    if sample is not None:
+        return f"at most {sample:,}{'' if condition is None else f' of those where {condition}'} are drawn from"
+    if condition is not None:
+        return f"those where {condition} are in at most"
+    return "all are in" if first is None else f"the first {first:,} are in"
+
+
+def contents_line(now: Snapshot, gap: str | None = None) -> str:
+    """How many rows a version has, in how many columns and files; `gap`: why not all of them can be read."""
     if not now.num_files:
         return empty_line(now.version, "data files")
     rows, files = rows_text(now, exact=True), now.num_files
-    return data_line(now.version, rows, len(now.schema), files, files, now.size_bytes)
+    return data_line(now.version, rows, len(now.schema), files, files, now.size_bytes, gap=gap)
 
 
 def unpartitioned_line(files: int) -> str:

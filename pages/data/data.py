@@ -4,7 +4,7 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import cache, downloads, errors, session
-from lakeview.app.components import card, first_line, nothing
+from lakeview.app.components import card, nothing
 from lakeview.app.data import changes, filters, panels, profile, sql
 from lakeview.app.query import budget, runner
 from lakeview.app.query.budget import Cost
@@ -20,25 +20,24 @@ preview, profiled, query, changed = st.tabs(
 if preview.open:
     with preview, errors.messages(here="data"), card("Rows", panels.NOTE, key="preview"):
         request, allowed = filters.toolbar(now)
-        gap = panels.gap(now, request.version)
-        panels.warn_of_gap(gap)
+        is_whole = panels.gap(now, request.version) is None
         reading = (
             panels.reading(now, request, budget.CHEAP, allowed.size)
             if request.is_sample
-            else panels.first_reading(now, request, is_whole=gap is None)
+            else panels.first_reading(now, request, is_whole=is_whole)
         )
         with answer_place:
-            first_line(panels.answer_line(now, request, reading))
+            panels.draw_first_line(now, request, reading)
         if panels.read_button(request, reading, allowed):
-            first = panels.read_rows(now, request, reading, allowed, is_whole=gap is None)
+            first = panels.read_rows(now, request, reading, allowed, is_whole=is_whole)
             downloads.offer("rows", first.rows)
-            panels.show_rows(now, first, request, reading, is_whole=gap is None)
+            panels.show_rows(now, first, request, reading, is_whole=is_whole)
 
 if profiled.open:
     with profiled, errors.messages(here="data"), card("Profile", profile.NOTE, key="profile-card"):
         request, allowed = filters.toolbar(now, of_rows=False)
         with answer_place:
-            first_line(panels.answer_line(now, request))
+            panels.draw_first_line(now, request)
         reading = profile.choose_engine(panels.reading(now, request, allowed.size))
         profile_answer = profile.read(now, request, reading, allowed)
         if profile_answer is not None:
@@ -60,7 +59,7 @@ if profiled.open:
 
 if query.open or changed.open:
     with answer_place:
-        first_line(panels.answer_line(now))
+        panels.draw_first_line(now)
 
 if query.open:
     with query, errors.messages(here="data"), card("SQL", sql.NOTE, key="sql-card"):

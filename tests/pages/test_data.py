@@ -58,16 +58,18 @@ def test_rows_of_a_commit_are_there_on_arrival(good: Path) -> None:
     assert "**Changed rows**" in text(app)
 
 
-def test_a_version_that_is_not_whole_says_so_above_its_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tab", ["Rows", "SQL"])
+def test_a_version_that_is_not_whole_says_so_in_the_first_line(tab: str, tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create({"id": "long"})
     rows = {"id": list(range(60))}
     missing = history.data("b", rows, stats={"numRecords": 60})
     history.commit(history.data("a", rows, stats={"numRecords": 60}), missing)
     (tmp_path / "t" / missing["add"]["path"]).unlink()
-    page_text = text(open_page("data", tmp_path / "t", limit="50"))
-    assert "is not whole: 1 of its data files is missing from the store" in page_text
-    assert "only rows of its other files can be read" in page_text
-    assert "the first 50; the log records 120 rows" in page_text
+    app = open_page("data", tmp_path / "t", limit="50", tab=tab)
+    line = "**v1 is not whole: 1 of its data files is missing from the store; the log records 120 rows in 1 column; "
+    assert f":red[:material/error:] {line}only those of the other files can be read**" in text(app)
+    assert "v1 has 120 rows" not in text(app)
+    assert ("the first 50; the log records 120 rows" in text(app)) == (tab == "Rows")
 
 
 def test_rows_are_shown_once_asked_for(good: Path) -> None:

@@ -70,6 +70,21 @@ def test_the_data_says_which_rows_are_shown(files: int, shown: dict[str, Any], e
     assert data_line(7, "16", 2, files, 3, 10, **shown) == f"v7 has 16 rows in 2 columns; {end}"
 
 
+@pytest.mark.parametrize(
+    ("shown", "end"),
+    [
+        ({"first": 100}, "only those of the other files can be read"),
+        ({}, "only those of the other files can be read"),
+        ({"condition": "a > 1"}, "those where a > 1 are in at most 2 of 3 files, 10 B"),
+        ({"sample": 100}, "at most 100 are drawn from 2 of 3 files, 10 B"),
+    ],
+    ids=["the first", "all", "a condition", "a sample"],
+)
+def test_what_cannot_be_read_comes_before_the_rows_that_the_log_records(shown: dict[str, Any], end: str) -> None:
+    line = data_line(4, "16", 2, 2, 3, 10, gap="v4 is not whole: 1 file is missing", **shown)
+    assert line == f"v4 is not whole: 1 file is missing; the log records 16 rows in 2 columns; {end}"
+
+
 def test_the_timeline_says_what_happened_when_and_by_whom() -> None:
     story = Story()
     for _ in range(12):

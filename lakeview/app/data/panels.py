@@ -9,7 +9,7 @@ from msgspec import structs
 
 from lakeview import views
 from lakeview.app import cache, columns, display_rows, selection
-from lakeview.app.components import escape, frame, link, nothing
+from lakeview.app.components import escape, first_line, frame, link, nothing
 from lakeview.app.data.filters import Request
 from lakeview.app.null_shares import null_columns, pale_key
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
@@ -22,6 +22,7 @@ from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.inspection.answers import MAX_FILES_AT_A_GLANCE
 from lakeview.model.errors import LakeviewError
+from lakeview.model.findings import Severity
 
 NOTE = "read at once up to 64 MiB and 500 files, more by the button; the cost comes from the log"
 SEED = 1
@@ -50,20 +51,21 @@ class Reading:
         return f"{self.cost.files:,} of {views.units.count_text(self.cost.all_files, 'file')} drawn by a seed{larger}"
 
 
-def answer_line(now: OpenTable, request: Request | None = None, reading: Reading | None = None) -> str:
-    """How many rows and columns there are, and which rows are shown at what cost; "" of a version without files, and of
-    one that cannot be opened, which the page says below."""
+def draw_first_line(now: OpenTable, request: Request | None = None, reading: Reading | None = None) -> None:
+    """The first line: how many rows and columns there are, and which rows are shown at what cost; why not all can be
+    read, where that is so. None of a version without files, and of one that cannot be opened, which the page says
+    below."""
     with suppress(LakeviewError):
-        return _answer_line(now, request, reading)
-    return ""
+        reason = gap(now, now.version if request is None else request.version)
+        first_line(_answer_line(now, request, reading, reason), None if reason is None else Severity.BROKEN)
 
 
-def _answer_line(now: OpenTable, request: Request | None, reading: Reading | None) -> str:
+def _answer_line(now: OpenTable, request: Request | None, reading: Reading | None, reason: str | None) -> str:
     snapshot = now.snapshot if request is None else cache.snapshot(now.address, request.version)
     if snapshot.num_files == 0:
         return ""
     if request is None or reading is None:
-        return views.first_lines.contents_line(snapshot)
+        return views.first_lines.contents_line(snapshot, reason)
     cost = reading.cost
     is_all = snapshot.num_records is not None and snapshot.num_records <= request.limit
     return views.first_lines.data_line(
@@ -76,6 +78,7 @@ def _answer_line(now: OpenTable, request: Request | None, reading: Reading | Non
         condition=request.where,
         sample=request.limit if request.is_sample else None,
         first=None if is_all else request.limit,
+        gap=reason,
     )
 
 
@@ -88,12 +91,6 @@ def gap(now: OpenTable, version: int) -> str | None:
     reasons = versions.filter((pl.col("version") == version) & ~pl.col("readable"))["reason"].to_list()
     name = views.units.format_version(version)
     return f"{name} is not whole: {reasons[0] or 'the log does not record why'}" if reasons else None
-
-
-def warn_of_gap(reason: str | None) -> None:
-    """One line where not all files of a version are in the store: rows of the others may still be read."""
-    if reason is not None:
-        st.markdown(f":red[:material/error:] **{escape(reason)}** :gray[only rows of its other files can be read]")
 
 
 def reading(now: OpenTable, request: Request, *most: int) -> Reading:
