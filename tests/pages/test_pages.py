@@ -178,6 +178,12 @@ def test_bytes_the_store_holds_are_the_same_at_every_version(good: Path) -> None
     assert len(totals) == 1
 
 
+def test_a_table_that_never_had_a_file_retains_none(tmp_path: Path) -> None:
+    app = open_page("overview", tables.empty(tmp_path / "t"))
+    (retained,) = [metric for metric in app.metric if metric.label == "Retained bytes"]
+    assert (retained.value, retained.delta) == ("0 B", "nothing more")
+
+
 def test_rows_that_one_file_does_not_tell_are_at_least_those_of_the_others(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create().commit(add("f", records=7), add("g"))
     (rows,) = [metric for metric in open_page("overview", history.address).metric if metric.label == "Rows"]

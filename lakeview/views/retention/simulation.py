@@ -148,13 +148,15 @@ def retention(
     live = lifetimes.filter(pl.col("removed").is_null())
     if live["deletion_vector"].null_count() < live.height:  # else no file stays twice
         live = live.unique("path")
+    num_refs = 0 if refs is None else refs.height
+    was_empty = lifetimes.is_empty() and num_refs < 2  # always, and no branch has files
     return Retention(
         policy,
         with_needs.select(VERSION_NEEDS.names()).cast(VERSION_NEEDS),
         files.select(FILE_NEEDS.names()).cast(FILE_NEEDS),
         total_of(live["size"]),
-        f"{bound}, nor are those of unknown size" if files["size"].has_nulls() else bound,
-        0 if refs is None else refs.height,
+        None if was_empty else f"{bound}, nor are those of unknown size" if files["size"].has_nulls() else bound,
+        num_refs,
     )
 
 
@@ -183,11 +185,8 @@ def retention_ribbon(retention: Retention, keep: timedelta) -> pl.DataFrame:
     """RIBBON in which versions that a cleanup removes have the state `at risk`."""
     limit = keep // timedelta(milliseconds=1)
     dies = (pl.col("state") == "kept") & (pl.col("needs_ms") > limit)
-    return (
-        retention.versions.with_columns(state=pl.when(dies).then(pl.lit("at risk")).otherwise("state"))
-        .select(RIBBON.names())
-        .cast(RIBBON)
-    )
+    ribbon = retention.versions.with_columns(state=pl.when(dies).then(pl.lit("at risk")).otherwise("state"))
+    return ribbon.select(RIBBON.names()).cast(RIBBON)
 
 
 def cleanup_sentence(done: Simulation, latest: int) -> str:
