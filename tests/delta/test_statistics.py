@@ -17,6 +17,7 @@ from lakeview.model.errors import InvalidRequestError
 from tests.builders.actions import add, struct
 from tests.builders.bounds import bounds, statistics
 from tests.builders.history import DeltaHistory
+from tests.builders.opening import open_delta_table
 
 LONG_TEXT = "a" * 32
 VALUES: list[tuple[str, Any, Any, Any, Any, bool]] = [
@@ -308,7 +309,16 @@ def test_statistics_of_a_share_of_the_files_are_those_of_some_and_the_same_each_
     part, again = (opened.sampled_statistics(2, 0.3) for opened in (table, lv.open_table(history.address)))
     assert part is not None
     assert again is not None
-    assert part.height == 33
+    assert part.height == 34
     assert part.equals(again)
     assert part.equals(table.statistics().filter(pl.col("_path").is_in(part["_path"].implode())))
     assert sum(table.files(columns=["records"])["records"]) == 5050 + 70
+
+
+def test_a_share_of_files_that_are_listed_in_small_parts_is_not_empty(tmp_path: Path) -> None:
+    stats = [{"numRecords": 1, "minValues": {"id": i}, "maxValues": {"id": i}} for i in range(40)]
+    history = DeltaHistory(tmp_path / "t").create().commit(*(add(f"f{i}", stats=each) for i, each in enumerate(stats)))
+    open_delta_table(history.address).checkpoint(parts=4)
+    part = lv.open_table(history.address).sampled_statistics(1, 0.05)
+    assert part is not None
+    assert part["id"].struct.field("min").drop_nulls().len() == part.height == 4

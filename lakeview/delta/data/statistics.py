@@ -1,6 +1,7 @@
 """Per-file statistics: JSON text and parsed structs to STATISTICS, for the columns asked (delta protocol, Per-file
 Statistics). What is missing or cannot be read is unknown: null."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -98,7 +99,8 @@ class LeafStatistics:
         """The struct column, from documents and from structs; where both say something the document counts."""
         if not self.is_sample:
             return self._read(stats, parsed, rows)
-        sample = pl.int_range(rows, dtype=pl.UInt32, eager=True).sample(fraction=self._share, seed=_SEED).sort()
+        count = math.ceil(rows * self._share)  # some of each batch, however small batches are
+        sample = pl.int_range(rows, dtype=pl.UInt32, eager=True).sample(count, seed=_SEED).sort()
         part = [None if column is None else column.gather(sample) for column in (stats, parsed)]
         places = pl.Series([None], dtype=pl.UInt32).new_from_index(0, rows)
         places = places.scatter(sample, pl.int_range(sample.len(), dtype=pl.UInt32, eager=True))
