@@ -40,7 +40,7 @@ else:
     with card("Clustering by column", f"{clustering.NOTE}{estimated}", key="clustering-card"):
         column = clustering.picked_column(columns)
         if column is None:
-            nothing("No file has min and max of a column.", "Its writers left statistics out.", "files")
+            nothing(f"No file has min and max of a column{estimated}.", "Its writers left statistics out.", "files")
         else:
             stack(
                 charts.pruning.clustering_bars(columns, selection=column, dark=dark()),

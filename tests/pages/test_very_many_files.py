@@ -9,6 +9,8 @@ import pytest
 from lakeview.app.pages import PAGES
 from lakeview.delta.table import DeltaTable
 from lakeview.inspection import answers, statistics
+from tests.builders.actions import add
+from tests.builders.history import DeltaHistory
 from tests.pages.app import open_page, text
 
 pytestmark = [pytest.mark.app, pytest.mark.usefixtures("fresh_server")]
@@ -60,6 +62,14 @@ def test_pruning_says_by_how_many_files_it_estimates(good: Path, monkeypatch: py
     app = open_page("pruning", good)
     assert not app.exception
     assert text(app).count(", estimated from 2 of 3 files") == 3
+
+
+def test_pruning_says_that_a_sample_alone_has_no_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    DeltaHistory(tmp_path / "t").create().commit(*(add(f"f{number}") for number in range(3)))
+    monkeypatch.setattr(statistics, "MAX_RANKED_FILES", 2)
+    monkeypatch.setattr(statistics, "SAMPLED_FILES", 2)
+    page = text(open_page("pruning", tmp_path / "t"))
+    assert "No file has min and max of a column, estimated from 2 of 3 files." in page
 
 
 def test_compare_reads_those_of_both_versions_when_it_is_asked_for(good: Path, statistics_asked: list[object]) -> None:
