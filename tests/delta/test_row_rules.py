@@ -284,6 +284,17 @@ def test_a_default_that_is_assigned_has_the_type_of_its_column(history: DeltaHis
     assert all(one <= other for one, other in zip(before, after, strict=True))
 
 
+def test_the_time_that_is_assigned_by_default_is_that_of_the_commit(history: DeltaHistory) -> None:
+    table = make_table(history, ID, field("t", "timestamp", CURRENT_DEFAULT="now()"))
+    table.append(pl.DataFrame({"id": [1, 2]}))
+    with table.transaction("UPDATE", clock=lambda: START) as txn:
+        txn.update({"t": "DEFAULT"}, "id = 1")
+    with table.transaction("MERGE", clock=lambda: START) as txn:
+        merge = txn.merge(pl.DataFrame({"id": [2]}), "target.id = source.id")
+        merge.when_matched_update({"t": "DEFAULT"}).execute()
+    assert table.scan().collect()["t"].to_list() == [START, START]
+
+
 def test_default_gives_a_row_that_is_there_no_identity(history: DeltaHistory) -> None:
     explicit = {"delta.identity.step": 1, "delta.identity.allowExplicitInsert": True}
     table = make_table(history, ID, field("k", "long", **{**IDENTITY, **explicit}))

@@ -16,7 +16,7 @@ from lakeview.delta.write.row_rules import RowRules, default_of, row_rules
 from lakeview.delta.write.schema_changes import Path, column_path
 from lakeview.delta.write.stored_columns import holds_variants, readable_rows
 from lakeview.model.arguments import mapping_of
-from lakeview.model.clock import Clock
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.data_types import DataType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices
@@ -40,10 +40,10 @@ class Assignment(NamedTuple):
 
 
 def check_assignments(
-    assignments: Assignments, table: Schema, columns: Schema, *, is_new: bool = False
+    assignments: Assignments, table: Schema, columns: Schema, *, is_new: bool = False, clock: Clock = system_clock
 ) -> dict[Path, Assignment]:
     """Assignments to columns of a table, their values over `columns`, by their paths in the table's spelling.
-    `is_new`: they make new rows.
+    `is_new`: they make new rows; `clock`: gives the time that a default may be.
 
     InvalidRequestError for a column that is not there, for two assignments to one place (kind twice-assigned), for a
     field of a new row's struct, and for what is no expression over the columns of one row; ConstraintViolationError for
@@ -73,7 +73,7 @@ def check_assignments(
         elif is_new or _GENERATED in field.metadata:  # what is not assigned has its default, or is computed
             continue
         else:
-            assigned = default_of(field)
+            assigned = default_of(field, clock)
         if isinstance(value, str):
             assigned = _constant(assigned, field)
         by_path[path] = Assignment(assigned, holds_variants(field))
@@ -223,12 +223,13 @@ def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracked: Schema)
     return rows.append_column(pa.field(version, pa.int64()), pa.nulls(rows.num_rows, pa.int64()))
 
 
-def changed_rows(assignments: Assignments, context: WriteContext) -> RowChange:
+def changed_rows(assignments: Assignments, context: WriteContext, clock: Clock) -> RowChange:
     """Assignments as expressions over the columns of a table; errors as `check_assignments`, and for none."""
     if not mapping_of(assignments, "assignments"):
         raise InvalidRequestError("an update without assignments changes nothing", fix="say which columns to set")
     schema = context.schema
-    return RowChange(check_assignments(assignments, schema, schema), rules_of_changes(context), Schema(context.tracked))
+    checked = check_assignments(assignments, schema, schema, clock=clock)
+    return RowChange(checked, rules_of_changes(context), Schema(context.tracked))
 
 
 def rules_of_changes(context: WriteContext) -> RowRules:

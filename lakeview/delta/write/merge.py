@@ -15,6 +15,7 @@ from lakeview.delta.write.assignments import Assignments, check_assignments
 from lakeview.delta.write.schema_changes import Path
 from lakeview.delta.write.target import Progress
 from lakeview.model.arguments import names_of
+from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices
 from lakeview.model.schema import Schema
@@ -202,7 +203,7 @@ class ClauseRule:
         return matching_rows(frame, self.where, _SUBJECT)
 
 
-def clause_rule(clause: Clause, sides: Schema, table: Schema, source: Schema) -> ClauseRule:
+def clause_rule(clause: Clause, sides: Schema, table: Schema, source: Schema, clock: Clock) -> ClauseRule:
     """A clause over rows of these columns, `sides`. InvalidRequestError for one that is no clause of this table."""
     where = None if clause.where is None else row_wise(clause.where, sides)
     if where is not None:
@@ -213,7 +214,7 @@ def clause_rule(clause: Clause, sides: Schema, table: Schema, source: Schema) ->
         if clause.does == "insert":
             table.require(source.names, place="source")
         return ClauseRule(clause, where, dict.fromkeys((n,) for n in source.names if n in table))
-    assignments = check_assignments(clause.assignments, table, sides, is_new=clause.does == "insert")
+    assignments = check_assignments(clause.assignments, table, sides, is_new=clause.does == "insert", clock=clock)
     values = {path: assigned.value for path, assigned in assignments.items()}
     return ClauseRule(clause, where, values, frozenset(path for path, a in assignments.items() if a.is_variant))
 

@@ -56,7 +56,7 @@ class MergeRows:
         others = tuple(f for f in source_schema if f.name not in (TARGET, SOURCE))
 
         def rules_for(when: When, columns: Schema) -> list[ClauseRule]:
-            return [clause_rule(clause, columns, schema, source_schema) for clause in merge.of(when)]
+            return [clause_rule(clause, columns, schema, source_schema, clock) for clause in merge.of(when)]
 
         self._matched = rules_for("matched", Schema((*own, *sides)))
         self._unmatched = rules_for("not matched by source", Schema((*own, sides[0])))

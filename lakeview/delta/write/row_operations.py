@@ -71,7 +71,7 @@ def change_files(
         nonlocal count
         change = None
         if assignments is not None:
-            change = partial(changed_rows(assignments, work.context).apply, work=work, clock=clock)
+            change = partial(changed_rows(assignments, work.context, clock).apply, work=work, clock=clock)
         needed = None if work.vectors else RowsNeeded(work.schema, all_may_go=change is None)
         matches = matches_of(files, work.storage, where, needed)
         for _, (file, positions) in zip(with_progress(files, progress), matches, strict=True):

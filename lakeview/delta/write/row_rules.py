@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from lakeview.delta.data.column_rules import Rule, recorded_rules
 from lakeview.delta.write.identity import Allocate, Identity, identities
 from lakeview.delta.write.stored_columns import readable_rows, with_variant_binaries
-from lakeview.model.clock import Clock, system_clock
+from lakeview.model.clock import Clock
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import example_text, shorten
@@ -234,7 +234,7 @@ def _name(column: str) -> str:
     return column[1:-1].replace("``", "`") if column.startswith("`") and column.endswith("`") else column
 
 
-def default_of(field: Field, clock: Clock = system_clock) -> pl.Expr:
+def default_of(field: Field, clock: Clock) -> pl.Expr:
     """What DEFAULT stands for in an assignment to a field, in its type: the default that it has, else null.
 
     UnsupportedTableError for one that cannot be evaluated here, ConstraintViolationError for an identity column.
