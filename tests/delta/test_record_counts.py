@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview.delta.log import record_counts
 from lakeview.delta.log.record_counts import records
 from lakeview.model.limits import FILE_ROWS
 from tests.builders.actions import add, metadata, protocol
@@ -27,6 +28,27 @@ def test_a_count_that_no_file_has_is_unknown(tmp_path: Path, count: int, expecte
     assert opened.lifetimes()["records"].to_list() == [expected]
     history.checkpoint().without(0, 1)
     assert lv.open_table(history.address).snapshot().num_records == expected
+
+
+WRITTEN = {
+    '{"numRecords":5,"minValues":{"numRecords":7}}': 5, '{"numRecords":5}': 5, '{ "numRecords": 5, "x": 1}': 5,
+    '{"numRecords"\r\n:\t5 }': 5, '{"numRecords":9223372036854775807,"x":1}': None,
+    '{"numRecords":92233720368547758070,"x":1}': None, '{"numRecords":-5,"x":1}': None,
+    '{"numRecords":5.5,"x":1}': None,
+    '{"numRecords":"5","x":1}': None, '{"numRecords":null,"x":1}': None, '{"numRecords":\u0665,"x":1}': None,
+    '{"minValues":{"numRecords":7}}': None, '{"minValues":{"numRecords":7},"numRecords":5}': 5,
+    '{"\\u006eumRecords":5}': 5, '{"numRecords":5\u00a0,"x":1}': None, "[]": None, "": None,
+}  # fmt: skip
+
+
+def test_a_document_has_one_count_however_it_is_written() -> None:
+    assert records(pl.Series([*WRITTEN]), None).to_list() == [*WRITTEN.values()]
+    assert [record_counts.records_of(text) for text in WRITTEN] == [*WRITTEN.values()]
+
+
+def test_a_count_that_stands_first_costs_no_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(record_counts, "_num_records")
+    assert records(pl.Series([*WRITTEN][:4]), None).to_list() == [5] * 4
 
 
 def test_a_count_of_a_struct_is_held_to_the_same() -> None:

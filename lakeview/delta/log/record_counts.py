@@ -8,7 +8,8 @@ import polars as pl
 
 from lakeview.model import limits
 
-_FIRST_KEY = re.compile(r'^\s*\{\s*"numRecords"\s*:\s*(\d{1,19})\s*[,}]', re.ASCII)
+_SPACE = r"[ \t\r\n]*"  # of JSON: to polars \s is that of Unicode
+_FIRST_KEY = re.compile(rf'^{_SPACE}\{{{_SPACE}"numRecords"{_SPACE}:{_SPACE}([0-9]{{1,19}}){_SPACE}[,}}]')
 _BEGINNING = '{"numRecords":'
 _LONGEST = len(_BEGINNING) + len("9223372036854775807,")
 
@@ -20,12 +21,14 @@ class _Records(msgspec.Struct, frozen=True):
 def records(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
     """Physical rows of each file; null where statistics do not say.
 
-    `numRecords` is nearly always the first key: a pattern reads it there, a JSON decoder everywhere else.
+    `numRecords` is nearly always the first key: it is cut out there, by a pattern where spaces stand around it, and a
+    JSON decoder reads what is left.
     """
     counts = stats.to_frame("stats").select(_first_count(pl.col("stats"))).to_series()
-    rest = (counts.is_null() & stats.is_not_null()).arg_true()
-    if rest.len():
-        counts = counts.scatter(rest, pl.Series([_num_records(text) for text in stats.gather(rest)], dtype=pl.Int64))
+    for read in (_by_pattern, _by_decoder):
+        rest = (counts.is_null() & stats.is_not_null()).arg_true()
+        if rest.len():
+            counts = counts.scatter(rest, read(stats.gather(rest)))
     if parsed is not None:
         counts = pl.select(pl.coalesce(counts, parsed)).to_series()
     return counts.set(~counts.is_between(0, limits.FILE_ROWS), None).alias("records")
@@ -39,6 +42,14 @@ def _first_count(stats: pl.Expr) -> pl.Expr:
     parts = stats.str.head(_LONGEST).str.strip_prefix(_BEGINNING).str.split_exact(",", 1).struct
     is_first = stats.str.starts_with(_BEGINNING) & parts.field("field_1").is_not_null()
     return pl.when(is_first).then(parts.field("field_0").cast(pl.Int64, strict=False))
+
+
+def _by_pattern(stats: pl.Series) -> pl.Series:
+    return stats.str.extract(_FIRST_KEY.pattern, 1).cast(pl.Int64, strict=False)
+
+
+def _by_decoder(stats: pl.Series) -> pl.Series:
+    return pl.Series([_num_records(text) for text in stats], dtype=pl.Int64)
 
 
 def records_of(stats: str | None) -> int | None:
