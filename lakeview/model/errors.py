@@ -11,7 +11,7 @@ LakeviewError                    everything lakeview raises on purpose
 ├── CommitConflictError          another writer won, and what it did collides with ours
 ├── ConstraintViolationError     the data breaks a rule of the table
 ├── InvalidRequestError          the call itself cannot be meant: a bad predicate, a naive moment, an unknown column
-├── RuleError                    a quality rule is wrong
+│   └── RuleError                a quality rule cannot be checked
 ├── SharingError                 a sharing server refused or broke its protocol
 └── MissingExtraError            an optional dependency is not installed
 
@@ -142,8 +142,8 @@ class InvalidRequestError(LakeviewError, ValueError):
     default_kind = "invalid-request"
 
 
-class RuleError(LakeviewError, ValueError):
-    """A quality rule is not one."""
+class RuleError(InvalidRequestError):
+    """A quality rule cannot be checked: an expectation of a pipeline that is no condition or has an unknown column."""
 
     default_kind = "rule"
 

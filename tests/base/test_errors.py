@@ -20,7 +20,7 @@ TREE: dict[str, tuple[type[Exception], str]] = {
     "CommitConflictError": (RuntimeError, "commit-conflict"),
     "ConstraintViolationError": (ValueError, "constraint-violation"),
     "InvalidRequestError": (ValueError, "invalid-request"),
-    "RuleError": (ValueError, "rule"),
+    "RuleError": (errors.InvalidRequestError, "rule"),
     "SharingError": (ConnectionError, "sharing"),
     "MissingExtraError": (ImportError, "missing-extra"),
 }

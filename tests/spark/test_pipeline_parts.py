@@ -24,12 +24,12 @@ from pyspark.pipelines.source_code_location import SourceCodeLocation
 
 import lakeview as lv
 from lakeview.inspection import inspect_pipelines
-from lakeview.model.errors import InvalidRequestError, StoreUnavailableError
+from lakeview.model.errors import InvalidRequestError, RuleError, StoreUnavailableError
 from lakeview.model.pipelines import TABLES
 from lakeview.model.schema import Schema
 from lakeview.spark.pipelines import server
 from lakeview.spark.pipelines.checks import check_no_new_columns, check_results, spelled_as_rows
-from lakeview.spark.pipelines.config import Action, Dataset, Mode, parse_config, read_config
+from lakeview.spark.pipelines.config import Action, Dataset, Expectation, Mode, parse_config, read_config
 from lakeview.spark.pipelines.definitions import Registry, error_of_file, take_error, with_failed_flow
 from lakeview.spark.pipelines.expectations import check_rules, failures
 from lakeview.spark.pipelines.graph import Answer, FlowNode, Graph, Input, inputs_in, lakeview_tables
@@ -379,6 +379,12 @@ def test_an_expectation_that_cannot_be_checked_is_refused_before_any_row_is_read
     text = f"{{output: o, tables: {{t: {{sink: s, expectations: [{{name: e, {rule}}}]}}}}}}"
     with pytest.raises(InvalidRequestError, match=problem):
         check_rules(parse_config(text).tables["t"].rules, SCHEMA)
+
+
+@pytest.mark.parametrize("rule", [Expectation("e", condition="colour = 1"), Expectation("e", unique=("colour",))])
+def test_an_expectation_with_a_column_that_rows_do_not_have_is_a_rule_error(rule: Expectation) -> None:
+    with pytest.raises(RuleError, match=r"expectation e: .*colour"):
+        check_rules([rule], SCHEMA)
 
 
 def test_an_order_by_values_that_have_none_is_refused() -> None:

@@ -58,7 +58,7 @@ def no_such_view(name: str, view: str, graph: Graph) -> InvalidRequestError:
 
 def spelled_as_rows(dataset: Dataset, schema: Schema) -> Dataset:
     """The dataset with its columns as rows of this schema spell them. InvalidRequestError for a column that they do not
-    have, and for an expectation that they cannot be checked against."""
+    have, RuleError for an expectation that they cannot be checked against."""
     dataset = dataset.spelled_as(schema.names)
     for word in _COLUMNS:
         unknown = next((name for name in getattr(dataset, word) if name not in schema), None)
@@ -112,7 +112,7 @@ def check_columns(name: str, dataset: Dataset, sink: Snapshot | None, published:
     try:
         check_order(spelled_as_rows(dataset, rows.schema), rows.schema, published)
     except InvalidRequestError as error:
-        raise InvalidRequestError(
+        raise type(error)(
             f"table {name} of {FILE}: {error.message}", fix=error.fix, place=name, kind=error.kind
         ) from error
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
 from lakeview.delta.write.whole_files import select_rows
-from lakeview.model.errors import InvalidRequestError
+from lakeview.model.errors import InvalidRequestError, RuleError
 from lakeview.model.schema import Schema, quote_name
 from lakeview.predicates import predicate
 from lakeview.spark.arrow_functions import map_batches
@@ -51,17 +51,15 @@ class Counts:
 
 
 def check_rules(rules: Sequence[Expectation], schema: Schema) -> None:
-    """InvalidRequestError for a condition that rows of this schema cannot be checked against, and for unique columns
-    that it does not have, with the name of the expectation. Nothing is read."""
+    """RuleError for a condition that rows of this schema cannot be checked against, and for unique columns that it does
+    not have, with the name of the expectation. Nothing is read."""
     for rule in rules:
         try:
             schema.require(rule.unique)
             if rule.condition is not None:
                 check_condition(rule.condition, schema)
         except InvalidRequestError as error:
-            raise InvalidRequestError(
-                f"expectation {rule.name}: {error.message}", fix=error.fix, place=rule.name, kind=error.kind
-            ) from error
+            raise RuleError(f"expectation {rule.name}: {error.message}", fix=error.fix, place=rule.name) from error
 
 
 def check_condition(condition: str, schema: Schema) -> None:
