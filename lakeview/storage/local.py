@@ -24,6 +24,7 @@ from lakeview.storage.local_new_file import NewLocalFile
 from lakeview.storage.local_opening import (
     closed_on_error,
     has_name_like,
+    is_plain_place,
     names_in,
     open_at_once,
     open_plain,
@@ -58,8 +59,8 @@ class LocalStorage(Storage):
                 f"{path} lies in another store than its table", place=path, kind="outside-roots",
                 fix="copy the file into the table, or open the table from the store that holds both",
             )  # fmt: skip
-        real = os.path.realpath(full)
-        if real != full:  # with no link on the way none leads to the root that it lies below either
+        # with no link on the way none leads to the root that it lies below either
+        if not is_plain_place(full) and (real := os.path.realpath(full)) != full:
             self._require_inside(path, real)
         return full
 
@@ -67,11 +68,9 @@ class LocalStorage(Storage):
         roots = [self.root, *(normalise(r) for r in self.config.roots)]
         if not any(below(real, place) for root in roots for place in places_of_folder(root)):
             raise AccessDeniedError(
-                f"{path} is a link that leaves the table and the allowed roots",
+                f"{path} is a link that leaves the table and the allowed roots", place=path, kind="outside-roots",
                 fix="add the folder it points into to LAKEVIEW_ROOTS if you trust this table",
-                place=path,
-                kind="outside-roots",
-            )
+            )  # fmt: skip
 
     def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
         entries = self.entries_from(folder, start)

@@ -29,6 +29,20 @@ def open_plain(full: str) -> int | None:
     return None
 
 
+def is_plain_place(full: str) -> bool:
+    """Whether the folder of a file is there, and Linux tells that no link leads to it or to the file: in half the time
+    that following them takes."""
+    folder = os.path.dirname(full)
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError):
+            descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+            try:
+                return os.readlink(f"/proc/self/fd/{descriptor}") == folder and not os.path.islink(full)
+            finally:
+                os.close(descriptor)
+    return False
+
+
 def _is_plain(file: int, full: str) -> bool:
     """Whether an open file is a regular one, and lies at this place."""
     with suppress(OSError):

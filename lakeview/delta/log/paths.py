@@ -188,8 +188,7 @@ def canonical(paths: pl.Series, root: str) -> pl.Series:
     Relative paths stay as they are; an absolute one below the root becomes relative, `file:/p`, `file:///p` and `/p`
     become `/p`. Two spellings of one file in one log do occur: a raw comparison leaves a removed file alive.
     """
-    odd = paths.str.contains_any(_ODD) | paths.str.contains(r"^[./]|/\.\.?$")
-    where = odd.arg_true()
+    where = paths.str.contains(_ODD).arg_true()
     if not where.len():
         return paths
     prefix = root.rstrip("/") + "/"
@@ -202,7 +201,7 @@ def canonical_path(path: str, root: str) -> str:
     return _canonical(path, root.rstrip("/") + "/") if _SPELLED_OTHERWISE.search(path) else path
 
 
-_ODD = ["//", "/./", "/../", ":"]
+_ODD = r"/[/.]|:|^[./]"
 _SPELLED_OTHERWISE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(?:^|/)\.\.?(?:/|$)|//")
 
 

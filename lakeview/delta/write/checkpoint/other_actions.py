@@ -3,6 +3,7 @@ rows of actions to the bytes of one Parquet file of it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -165,14 +166,11 @@ class ActionFile:
     def _begin(self) -> pq.ParquetWriter:
         if self._writer is None:
             compression = self._compression or ("snappy" if self.rows <= _SNAPPY_ROWS else "zstd")
-            # values of other leaves hardly repeat, and a dictionary of them is only tried and given up
-            leaves = _leaves(self._schema)
-            repeating = [leaf for leaf in leaves if any(part in _DICTIONARIES for part in leaf.split("."))]
             self._writer = pq.ParquetWriter(
                 self._sink,
                 self._schema,
                 compression=compression,
-                use_dictionary=repeating or False,
+                use_dictionary=_repeating_leaves(self._schema) or False,
                 store_schema=False,
                 data_page_version=self._page_version,
             )
@@ -183,6 +181,13 @@ class ActionFile:
         self._write_few()
         self._begin().close()
         return self._sink.getvalue()
+
+
+@lru_cache
+def _repeating_leaves(schema: pa.Schema) -> list[str]:
+    """The leaves that are worth a dictionary: values of others hardly repeat, and one of them is only tried and given
+    up. A schema is that of all tables without structs of statistics."""
+    return [leaf for leaf in _leaves(schema) if any(part in _DICTIONARIES for part in leaf.split("."))]
 
 
 def _leaves(schema: pa.Schema) -> list[str]:
