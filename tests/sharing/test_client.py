@@ -77,6 +77,32 @@ def test_an_endless_list_is_told(server: SharingServer) -> None:
         client(server).shares()
 
 
+ENDLESS = {
+    "by their number": (Limits(pages=3), SharingError, "more than 3 pages: its list has no end"),
+    "by their time": (Limits(all_pages=0), StoreUnavailableError, "had no end after 0 seconds"),
+    "by their entries": (Limits(items=2), SharingError, "lists more than 2 entries"),
+}
+
+
+@pytest.mark.parametrize(("limits", "error", "message"), ENDLESS.values(), ids=ENDLESS)
+def test_pages_of_a_list_that_go_on_with_fresh_tokens_are_cut_off(
+    limits: Limits, error: type[LakeviewError], message: str, server: SharingServer
+) -> None:
+    for number in range(9):
+        page = {"items": [{"name": f"s{number}"}], "nextPageToken": str(number)}
+        server.answer_with("GET /sharing/shares", 200, page)
+    with pytest.raises(error, match=message):
+        client(server, limits=limits).shares()
+
+
+@pytest.mark.parametrize("limits", [Limits(lines=5), Limits(stream=1_000)], ids=["lines", "bytes"])
+def test_pages_of_an_answer_are_bounded_together(limits: Limits, server: SharingServer) -> None:
+    for number in range(9):
+        server.answer_with("POST", 200, HEAD + b'{"endStreamAction":{"nextPageToken":"%d"}}\n' % number, VERSION)
+    with pytest.raises(SharingError, match=r"lines or .* bytes together"):
+        client(server, limits=limits).query(ORDERS, QueryRequest())
+
+
 def test_a_list_that_is_none_is_told(server: SharingServer) -> None:
     server.answer_with("GET /sharing/shares", 200, b"<html>welcome</html>")
     with pytest.raises(SharingError, match="list cannot be read"):

@@ -60,21 +60,6 @@ class Answer:
     schemas: Sequence[tuple[int, Metadata]] = ()
     end: EndStreamAction | None = None
 
-    def followed_by(self, page: Answer) -> Answer:
-        """This page and the next. SharingError if the next is about something else."""
-        if page.head.same_table != self.head.same_table:
-            raise broken_protocol(
-                "the pages of one answer are about different versions of the table", "different-pages"
-            )
-        ends = [end for end in (self.end, page.end) if end is not None]
-        times = [end.min_url_expiration_timestamp for end in ends if end.min_url_expiration_timestamp is not None]
-        end = msgspec.structs.replace(
-            page.end or EndStreamAction(),
-            min_url_expiration_timestamp=min(times, default=None),
-            refresh_token=next((end.refresh_token for end in ends if end.refresh_token), None),
-        )
-        return Answer(self.head, [*self.files, *page.files], [*self.schemas, *page.schemas], end)
-
 
 @dataclass(slots=True)
 class _Page:

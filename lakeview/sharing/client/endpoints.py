@@ -19,6 +19,7 @@ from lakeview.sharing.client.answers import Answer, read_answer, require_url_acc
 from lakeview.sharing.client.http import Http
 from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.login import log_in
+from lakeview.sharing.client.pages import Pages
 from lakeview.sharing.client.profile import Profile, TableName
 from lakeview.sharing.client.refusals import RetryLaterError, failure
 from lakeview.sharing.protocol.messages import (
@@ -145,7 +146,8 @@ class SharingClient:
     def metadata(self, table: TableName, *, version: int | None = None, at: datetime | None = None) -> Answer:
         """The head of a table, at a version or a moment where its history is shared."""
         parameters = {"version": version, "timestamp": None if at is None else moment_text(at)}
-        return self._lines("GET", table_path(*table, "metadata"), f"table {table}", parameters)
+        call = _Call("GET", table_path(*table, "metadata"), f"table {table}", parameters, capabilities=True)
+        return self._lines(call, Pages(self.http.limits))
 
     def query(self, table: TableName, request: QueryRequest) -> Answer:
         """The files of a table, all pages of them. Filters and limits in the request are hints to the server."""
@@ -155,9 +157,11 @@ class SharingClient:
             if token is not None:  # which says of which version; servers take refresh tokens with the first page only
                 page_request = replace(request, page_token=token, include_refresh_token=False, refresh_token=None)
             body = msgspec.json.encode(page_request)
-            return self._lines("POST", table_path(*table, "query"), f"table {table}", json=body)
+            call = _Call("POST", table_path(*table, "query"), f"table {table}", json=body, capabilities=True)
+            return self._lines(call, pages)
 
-        return _all_pages(page, self.http.limits.pages)
+        pages = Pages(self.http.limits)
+        return pages.whole(page)
 
     def changes(self, table: TableName, start: int | datetime, end: int | datetime | None = None) -> Answer:
         """The files that hold what commits `start` to `end` (both included) changed, and the schemas between."""
@@ -172,9 +176,11 @@ class SharingClient:
 
         def page(token: str | None) -> Answer:
             path, query = table_path(*table, "changes"), {**parameters, "pageToken": token}
-            return self._lines("GET", path, f"changes of table {table}", query, version=begin)
+            call = _Call("GET", path, f"changes of table {table}", query, capabilities=True)
+            return self._lines(call, pages, begin)
 
-        return _all_pages(page, self.http.limits.pages)
+        pages = Pages(self.http.limits)
+        return pages.whole(page)
 
     # -- inside
 
@@ -191,16 +197,21 @@ class SharingClient:
     def _items(self, kind: type[Page[T]], path: tuple[str, ...], what: str) -> list[T]:
         """The items of a list, all pages of it."""
         items: list[T] = []
-        tokens: set[str] = set()
+        pages, most = Pages(self.http.limits), self.http.limits.items
         token: str | None = None
         while True:
             call = _Call("GET", path_of(path), what, {"pageToken": token})
             page = self._send(call, lambda response: self._body(response, kind))
             items += page.items or ()
+            if len(items) > most:
+                raise SharingError(
+                    f"the server lists more than {most:,} entries", fix="ask the operator of the server",
+                    kind="answer-too-large",
+                )  # fmt: skip
             token = page.next_page_token
             if not token:  # "may be an empty string or missing when there are no additional results"
                 return items
-            _check_token(token, tokens, self.http.limits.pages)
+            pages.follow(token)
 
     def _body(self, response: httpx.Response, kind: type[Page[T]]) -> Page[T]:
         try:
@@ -210,19 +221,17 @@ class SharingClient:
                 f"the server's list cannot be read: {error}", fix="check the endpoint in the profile", kind="bad-body"
             ) from error
 
-    def _lines(
-        self, method: str, path: str, what: str, parameters: Parameters | None = None, json: bytes | None = None,
-        version: int | None = None,
-    ) -> Answer:  # fmt: skip
-        """`version`: what the answer is about if its header does not say."""
+    def _lines(self, call: _Call, pages: Pages, version: int | None = None) -> Answer:
+        """One page. `version`: what the answer is about if its header does not say."""
 
         def read(response: httpx.Response) -> Answer:
             must_end = parse_capabilities(response.headers.get(CAPABILITIES_HEADER)).end_stream is True
             self.ends_streams = self.ends_streams or must_end
             number = _version_of(response) if version is None or VERSION_HEADER in response.headers else version
-            return read_answer(self.http.lines(response), number, must_end=must_end, mask=self._mask)
+            lines = pages.count(self.http.lines(response))
+            return read_answer(lines, number, must_end=must_end, mask=self._mask)
 
-        return self._send(_Call(method, path, what, parameters, json, capabilities=True), read)
+        return self._send(call, read)
 
     def _send(self, call: _Call, read: Callable[[httpx.Response], T]) -> T:
         """What an answer says; tried again as long as that may help, and once with new credentials after a 401."""
@@ -274,22 +283,3 @@ def _version_of(response: httpx.Response) -> int:
             kind="no-version",
         )
     return int(text)
-
-
-def _all_pages(page: Callable[[str | None], Answer], most: int) -> Answer:
-    answer = page(None)
-    tokens: set[str] = set()
-    while answer.end is not None and answer.end.next_page_token:
-        _check_token(answer.end.next_page_token, tokens, most)
-        answer = answer.followed_by(page(answer.end.next_page_token))
-    return answer
-
-
-def _check_token(token: str, earlier_tokens: set[str], most: int) -> None:
-    if token in earlier_tokens or len(earlier_tokens) >= most:
-        raise SharingError(
-            "the server gave the token of a page that was read already: its list has no end",
-            fix="ask the operator of the server",
-            kind="endless-pages",
-        )
-    earlier_tokens.add(token)

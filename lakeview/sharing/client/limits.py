@@ -12,7 +12,9 @@ class Limits:
 
     `connect`, `idle`: to open a connection, and between two pieces of an answer; `whole`: for one answer; `patience`:
     for all attempts of a call together; `attempts`: at most so many; `body`: a JSON answer; `line`, `lines`, `stream`:
-    one line, their number, and an answer of lines together; `pages`: pages of one answer.
+    one line, their number, and an answer of lines together.
+    `pages`, `all_pages`: the number of pages of one answer or list, and the time for all of them, since the URLs of
+    the first page seldom hold longer; `items`: entries of a list. `lines` and `stream` hold for all pages too.
     `plain_http`: whether http is allowed beyond loopback; `private`: whether URLs that a server hands out may lead into
     private address ranges (not where several users share one process: they would reach its network).
     """
@@ -26,6 +28,8 @@ class Limits:
     line: int = 32 << 20
     lines: int = 20_000_000
     stream: int = 4 << 30
-    pages: int = 100_000
+    pages: int = 10_000
+    all_pages: float = 3600.0
+    items: int = 1_000_000
     plain_http: bool = False
     private: bool = True
