@@ -198,6 +198,10 @@ class SharingServer:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self._faults.append(Fault(pattern, status, data, headers or {}, times))
 
+    def head(self, story: SharedStory) -> list[Json]:
+        """The first two lines of an answer about a table."""
+        return _head(story, story.delta)
+
     def count(self, pattern: str) -> int:
         """How many requests match."""
         return sum(re.search(pattern, str(a)) is not None for a in self.requests)

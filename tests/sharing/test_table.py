@@ -388,6 +388,33 @@ def test_files_without_statistics_have_unknown_counts(server: SharingServer, pro
     assert (snapshot.num_files, snapshot.num_records) == (1, None)
 
 
+OTHER_DEFINITIONS = {
+    "another table": {"id": "another"},
+    "other partition columns": {"partitionColumns": []},
+    "another schema": {"schemaString": '{"type":"struct","fields":[]}'},
+}
+
+
+@pytest.mark.parametrize("change", OTHER_DEFINITIONS.values(), ids=OTHER_DEFINITIONS)
+def test_a_version_with_two_definitions_is_refused(
+    change: dict[str, object], server: SharingServer, profile: Path, orders: SharedStory
+) -> None:
+    head = [dict(line) for line in server.head(orders)]
+    head[1]["metaData"] = {**head[1]["metaData"], **change}
+    body = b"".join(json.dumps(line).encode() + b"\n" for line in head)
+    server.answer_with("POST", 200, body, {"Delta-Table-Version": "2"})
+    with pytest.raises(SharingError, match="two definitions for version 2"):
+        open_by_profile(profile).scan().collect()
+
+
+def test_a_version_whose_query_needs_another_protocol_is_refused(server: SharingServer, profile: Path) -> None:
+    story = server.share(NAME, {"id": "long"}, delta=True).holds()
+    table = open_by_profile(profile)
+    story.features = ("a feature of tomorrow",)
+    with pytest.raises(SharingError, match="two definitions for version 0"):
+        table.files()
+
+
 def test_an_empty_table_has_no_rows(server: SharingServer, profile: Path) -> None:
     server.share(NAME, {"id": "long"}).holds()
     table = open_by_profile(profile)

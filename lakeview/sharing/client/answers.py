@@ -42,9 +42,11 @@ class Head:
     metadata: Metadata
 
     @property
-    def same_table(self) -> tuple[object, ...]:
-        """What no page of one answer may change."""
-        return (self.version, self.format, self.metadata.id, self.metadata.schema_string)
+    def definition(self) -> tuple[object, ...]:
+        """What no page of an answer, and no other answer about the same version, may change."""
+        metadata = self.metadata
+        partitions = tuple(metadata.partition_columns or ())
+        return (self.version, self.format, self.protocol, metadata.id, metadata.schema_string, partitions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class Pages:
         while answer.end is not None and (token := answer.end.next_page_token):
             self.follow(token)
             answer = page(token)
-            if answer.head.same_table != first.head.same_table:
+            if answer.head.definition != first.head.definition:
                 raise broken_protocol(
                     "the pages of one answer are about different versions of the table", "different-pages"
                 )

@@ -167,10 +167,10 @@ class SharedState:
                 fix="refresh to see new versions, then read again",
                 kind=_MOVED_ON,
             )
-        if answer.head.metadata.schema_string != self.head.metadata.schema_string:
+        if answer.head.definition != self.head.definition:
             raise SharingError(
-                f"the server tells two schemas for version {self.version} of {self._address}",
-                fix="ask the operator of the server",
+                f"the server gives two definitions for version {self.version} of {self._address}",
+                fix="open the table again, which may have been replaced by another, or ask the operator of the server",
                 kind="different-pages",
             )
 
