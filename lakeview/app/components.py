@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -11,7 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lakeview.app import selection, uploads, widths
+from lakeview.app.chart_specs import plain_spec
 from lakeview.app.pages import PAGES
+from lakeview.app.row_links import note_unseen
 from lakeview.app.table_cells import Column, cells_and_columns, pandas_rows
 from lakeview.app.widget_state import link_widget
 from lakeview.model.findings import Finding, Severity
@@ -195,8 +196,10 @@ def stack(charts: Sequence[Any], *, key: str, on_pick: Callable[[str], None] | N
         for position, chart in enumerate(charts):
             name = f"{key}-{position}"
             clickable = on_pick is not None and isinstance(chart.params, list) and bool(chart.params)
+            spec = plain_spec(chart)
+            note_unseen(name, spec.unseen)
             st.altair_chart(
-                cast("Any", _PlainSpecChart(_with_description(chart))),
+                cast("Any", spec),
                 theme=None,
                 width="stretch",
                 key=name,
@@ -268,30 +271,6 @@ def _with_heading(name: str, kind: Any) -> Any:
         "label": label,
         "width": max(width, widths.heading_width(label)) if isinstance(width, int) else width,
     }
-
-
-def _with_description(chart: Any) -> Any:
-    """The chart with a description, by which those who do not see it know what it shows: its title, if it has none."""
-    # asked of the chart itself: a specification takes longer than all else that is done for a picture
-    text = getattr(chart.title, "text", chart.title)
-    if isinstance(chart.description, str) or not isinstance(text, str | list):
-        return chart
-    chart.description = " ".join(text) if isinstance(text, list) else text  # a copy would copy every layer
-    return chart
-
-
-@dataclass(frozen=True, slots=True)
-class _PlainSpecChart:
-    """A chart to the specification that Streamlit sends, without Altair's check of it against its schema: it took up to
-    a third of the server's time for a page that is drawn again, while the charts of other visitors waited. Tests make
-    the check."""
-
-    chart: Any
-
-    def to_dict(self) -> dict[str, Any]:
-        """The specification, data and all."""
-        specification: dict[str, Any] = self.chart.to_dict(validate=False)
-        return specification
 
 
 def _details(finding: Finding) -> str | None:

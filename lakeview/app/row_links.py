@@ -11,7 +11,7 @@ from lakeview.app import selection
 from lakeview.app.pages import PAGES
 
 _T = TypeVar("_T")
-_TARGET, _STEPS, _HERE = "_row_target", "_steps_between", "_page_here"
+_TARGET, _STEPS, _HERE, _UNSEEN = "_row_target", "_steps_between", "_page_here", "_unseen"
 
 
 def row_pick(key: str, values: Sequence[_T], act: Callable[[_T], object]) -> dict[str, Any]:
@@ -51,10 +51,17 @@ def pick_state(state: str, field: str) -> Callable[[str], None]:
     return take_mark
 
 
+def note_unseen(key: str, texts: Mapping[str, str]) -> None:
+    """Notes which texts the chart `key` shows with escapes, and those of the table that they stand for."""
+    st.session_state.setdefault(_UNSEEN, {})[key] = texts
+
+
 def picked_marks(key: str) -> list[Mapping[str, Any]]:
-    """What was clicked in the chart `key`: the fields by which each mark is selected."""
+    """What was clicked in the chart `key`: the fields by which each mark is selected, with the table's own texts."""
     selections = st.session_state[key].get("selection", {}).values()
-    return [mark for marks in selections if isinstance(marks, list) for mark in marks if isinstance(mark, Mapping)]
+    texts = st.session_state.get(_UNSEEN, {}).get(key, {})
+    marks = [mark for marks in selections if isinstance(marks, list) for mark in marks if isinstance(mark, Mapping)]
+    return [{field: texts.get(v, v) if isinstance(v, str) else v for field, v in mark.items()} for mark in marks]
 
 
 def begin(page: str) -> None:

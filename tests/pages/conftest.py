@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 
-from lakeview.app import components
+from lakeview.app import chart_specs
 from lakeview.app.query import runner, worker
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.request import Request
@@ -69,14 +69,16 @@ def charts_are_checked() -> Iterator[None]:
     """Pages send charts without validation: here each is checked by Vega-Lite's schema (`drawing.py`), and none has
     tooltips with empty fields."""
 
-    def checked(content: components._PlainSpecChart) -> dict[str, Any]:
-        spec: dict[str, Any] = content.chart.to_dict(validate=False)
+    to_dict = chart_specs.PlainSpecChart.to_dict
+
+    def checked(content: chart_specs.PlainSpecChart) -> dict[str, Any]:
+        spec = to_dict(content)
         check_specification(spec)
         assert silent_fields(content.chart) == set(), "a tooltip names fields without a value"
         return spec
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(components._PlainSpecChart, "to_dict", checked)
+        patch.setattr(chart_specs.PlainSpecChart, "to_dict", checked)
         yield
 
 
