@@ -1,6 +1,7 @@
 """TIME_PARTITIONS to a calendar, PARTITION_CELLS to a heatmap, PARTITION_RECTS to a treemap, and one partition's
 course."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import altair as alt
@@ -87,16 +88,16 @@ def partition_heatmap(
     cells: pl.DataFrame,
     names: tuple[str, str],
     *,
+    axes: tuple[Sequence[str], Sequence[str]] | None = None,
     selection: str | None = None,
     dark: bool = False,
 ) -> list[AnyChart]:
-    """Bytes by two keys, stronger is more, blank where there is no partition; `names` of the keys across and down; the
-    one in `selection` has an outline."""
+    """Bytes by two keys, stronger is more, blank where there is no partition; `names` of the keys across and down, and
+    their values in order (`axes`), those of the cells without; the partition in `selection` has an outline."""
     if cells.is_empty():
         return []
     p = palette(dark)
-    across = cells["x"].unique(maintain_order=True).to_list()
-    down = cells["y"].unique(maintain_order=True).to_list()
+    across, down = axes or (cells[axis].unique(maintain_order=True).to_list() for axis in ("x", "y"))
     rows = _texts(cells).with_columns(x=cells["x"], y=cells["y"], value=cells["bytes"])
     x_axis = alt.Axis(title=None, labelLimit=80, labelOverlap="greedy", labelAngle=0)
     y_axis = label_axis(_LABEL_WIDTH)

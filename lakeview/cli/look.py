@@ -101,7 +101,8 @@ def partitions(
             echo_sentence(f"{finding.claim}: {finding.evidence}")
         if not findings:
             names = views.partitions.keys.partition_names(now)
-            echo_sentence(views.first_lines.partitions_line(sizes, names, look.arrivals()))
+            commits = views.timeline.commits.up_to(look.timeline(), now.version)
+            echo_sentence(views.first_lines.partitions_line(sizes, names, look.arrivals(), commits))
     if not machine:
         sizes = sizes.select(pl.col(name).alias(head) for name, head in _PARTITIONS.items())
         sizes = sizes.with_columns((pl.col(_PARTITIONS["share"]) * 100).round(1))

@@ -194,14 +194,17 @@ def quality_line(findings: Sequence[Finding], timeline: pl.DataFrame) -> str:
     return f"No anomaly since {since}, which repaired the {load}"
 
 
-def partitions_line(sizes: pl.DataFrame, keys: Sequence[str], arrivals: pl.DataFrame) -> str:
+def partitions_line(sizes: pl.DataFrame, keys: Sequence[str], arrivals: pl.DataFrame, timeline: pl.DataFrame) -> str:
     """That no finding is about the partitions of PARTITION_SIZES; about late ones only where PARTITION_ARRIVALS tell
-    when each was first written."""
+    when each was first written. How many bad loads of TIMELINE, which ends with the version shown, are in them."""
     is_timed = len(keys) == 1 and arrivals.height > 1 and not arrivals["first_written"].has_nulls()
     nothing = "no gap, no skew and no late arrival" if is_timed else "no gap and no skew"
     partitions, outside = sizes.drop_nulls("partition_text"), sizes.filter(pl.col("partition_text").is_null())["files"]
     others = f" and {count_text(int(outside.sum()), 'file')} without one" if outside.len() else ""
-    return f"{count_text(partitions.height, 'partition')} by {', '.join(keys)}{others}: {nothing} found"
+    loads = on_branch(timeline).filter("suspicious")["taken_back_by"]
+    bad = int((loads.is_null() | ~loads.is_in(timeline["version"].implode())).sum())
+    but = f", but {count_text(bad, 'bad load is', 'bad loads are')} in the table" if bad else ""
+    return f"{count_text(partitions.height, 'partition')} by {', '.join(keys)}{others}: {nothing} found{but}"
 
 
 def versions_line(versions: pl.DataFrame) -> str:

@@ -40,7 +40,8 @@ else:
         with card(key="partition-findings"):
             finding_lines(here, here="partitions")
     else:
-        first_line(views.first_lines.partitions_line(sizes, names, now.look.arrivals()))
+        commits = views.timeline.commits.up_to(now.look.timeline(), now.version)
+        first_line(views.first_lines.partitions_line(sizes, names, now.look.arrivals(), commits))
     skew = views.partitions.sizes.partition_skew(sizes)
     panels.tiles(now, sizes, skew)
     with card(f"By {', '.join(names)}", panels.map_note(now, sizes), key="sizes"):

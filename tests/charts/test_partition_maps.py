@@ -87,6 +87,12 @@ def test_a_grid_says_which_key_runs_where() -> None:
     assert chart.to_dict()["title"]["text"] == "d across, c down; stronger is more bytes"
 
 
+def test_a_grid_is_blank_where_a_step_is_missing() -> None:
+    (chart,) = charts.partition_maps.partition_heatmap(cells(), ("d", "c"), axes=(["1", "2", "3"], ["A", "B"]))
+    x, y = (chart.to_dict()["layer"][0]["encoding"][axis]["scale"]["domain"] for axis in "xy")
+    assert (x, y) == (["1", "2", "3"], ["A", "B"])
+
+
 def test_a_rectangle_says_its_partition_and_share() -> None:
     (chart,) = charts.partition_maps.partition_treemap(rects())
     shares = {r["partition"]: r["share"] for r in rows_of(chart) if "share" in r}

@@ -187,7 +187,14 @@ def test_files_without_a_problem_say_how_many_would_do() -> None:
 def test_partitions_without_a_finding_say_what_was_looked_for(keys: list[str], of_none: list[int], text: str) -> None:
     moments = pl.Series("first_written", [Story().now, Story().now])
     sizes = pl.DataFrame({"partition_text": ["x=1", "x=2", *[None] * len(of_none)], "files": [1, 1, *of_none]})
-    assert partitions_line(sizes, keys, pl.DataFrame([moments])) == text
+    commits = views.timeline.commits.timeline(Story().append(100).append(90_000).append(120).frame()).with_columns(
+        suspicious=False
+    )
+    assert partitions_line(sizes, keys, pl.DataFrame([moments]), commits) == text
+    bad = commits.with_columns(suspicious=pl.Series([True, True, False]), taken_back_by=pl.Series([3, None, None]))
+    assert partitions_line(sizes, keys, pl.DataFrame([moments]), bad) == f"{text}, but 2 bad loads are in the table"
+    later = bad.with_columns(version=pl.Series([1, 2, 3]))  # the first of them was repaired meanwhile
+    assert partitions_line(sizes, keys, pl.DataFrame([moments]), later) == f"{text}, but 1 bad load is in the table"
 
 
 @pytest.mark.parametrize(

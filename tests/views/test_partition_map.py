@@ -220,6 +220,21 @@ def test_two_keys_make_a_grid_with_the_longer_one_across() -> None:
     ).is_empty()
 
 
+def test_an_axis_of_a_grid_has_the_steps_that_no_partition_has() -> None:
+    days = ("2026-01-02", "2026-01-01", "2026-01-04")
+    texts = [f"h={h}/d={day}" for h in "ab" for day in days if (h, day) != ("a", "2026-01-01")]
+    sizes = views.partitions.sizes.partition_sizes(table(("h", "d"), *texts, "h=c/d=2026-01-03", "h=b"))
+    cells = views.partitions.layout.partition_cells(
+        ["h", "d"], sizes.filter(pl.col("partition_text") != "h=c/d=2026-01-03")
+    )
+    axis = views.partitions.layout.axis_texts
+    assert axis(cells["y"], "h", sizes) == ["a", "b"]
+    every = ["2026-01-01", "2026-01-02", "2026-01-04", "no d"]
+    assert axis(cells["x"], "d", sizes) == every  # the third is of a partition that the grid leaves out
+    gone = sizes.filter(pl.col("partition_text") != "h=c/d=2026-01-03")
+    assert axis(cells["x"], "d", gone) == [*every[:2], "2026-01-03", *every[2:]]
+
+
 def test_partitions_of_specs_without_a_key_in_common_are_apart() -> None:
     texts = ("m=2026-01", "m=2026-02", "h=2026-03-01-05", "h=2026-03-01-07", None, "m=2026-02/o=EWR")
     sizes = views.partitions.sizes.partition_sizes(table(("h",), *texts))

@@ -115,9 +115,18 @@ def _picture(now: OpenTable, keys: list[str], sizes: pl.DataFrame, suffix: str) 
             bars = charts.partitions.partition_bars(sizes, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
             stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
             return
-        across = views.partitions.layout.axes(keys, sizes)
+        across, down = views.partitions.layout.axes(keys, sizes)
         bounded = views.partitions.sizes.with_row_bounds(cells, now.snapshot)
-        heatmap = charts.partition_maps.partition_heatmap(bounded, across, selection=choice, dark=dark())
+        heatmap = charts.partition_maps.partition_heatmap(
+            bounded,
+            (across, down),
+            axes=(
+                views.partitions.layout.axis_texts(cells["x"], across, sizes),
+                views.partitions.layout.axis_texts(cells["y"], down, sizes),
+            ),
+            selection=choice,
+            dark=dark(),
+        )
         stack(heatmap, key=f"partition-map{suffix}", on_pick=pick)
     elif kind == "many":
         rects = views.partitions.rectangles.partition_rects(keys, sizes)

@@ -9,7 +9,14 @@ import polars as pl
 
 from lakeview.model.column_values import format_expression
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.partitions.keys import Grain, partition_keys, sequence_key, time_key, whole_sequence
+from lakeview.views.partitions.keys import (
+    Grain,
+    key_values,
+    partition_keys,
+    sequence_key,
+    time_key,
+    whole_sequence,
+)
 from lakeview.views.partitions.sizes import PARTITION_SIZES
 from lakeview.views.thresholds import LATE_PARTITION_STEPS
 
@@ -178,6 +185,21 @@ def partition_cells(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
         )
         cells = cells.filter(pl.col(name).is_in(largest[name].implode()))
     return cells.rename({across: "x", down: "y"}).select(PARTITION_CELLS.names()).cast(PARTITION_CELLS)
+
+
+def axis_texts(values: pl.Series, key: str, sizes: pl.DataFrame) -> list[str]:
+    """The values of an axis of PARTITION_CELLS in order, `values`: of a sequence with the steps between them that no
+    partition of PARTITION_SIZES has."""
+    texts = values.unique(maintain_order=True)
+    there = key_values(sizes["partition_text"].drop_nulls(), key)
+    every = pl.Series(whole_sequence(there), dtype=pl.String)
+    inside = every.is_in(texts.implode())
+    if not inside.any():
+        return texts.to_list()
+    first, last = (inside.to_list().index(True), inside.len() - inside.reverse().to_list().index(True))
+    steps = every.slice(first, last - first)
+    steps = steps.filter(steps.is_in(texts.implode()) | ~steps.is_in(there.implode()))
+    return [*steps, *texts.filter(~texts.is_in(steps.implode()))]
 
 
 def names(sizes: pl.DataFrame, most: int | None = None) -> list[str]:
