@@ -14,6 +14,8 @@ from lakeview.views.values import without_seconds
 
 BOUND_HELP = "≥ or ≤: a bound; ≈: some files do not count; empty: exact"
 
+_RANGE_HELP = "exact (but for NaN), a bound that the true min and max lie within, or partial: of some files alone"
+
 _MOST_DECIMALS = 4
 """Of a column of shares in percent."""
 
@@ -196,6 +198,11 @@ def mark(
 def bound(*, of: str | None = None, help: str | None = BOUND_HELP) -> Column:
     """The marks of bounds, beside the numbers that they are of."""
     return mark(of=of, label=_BOUNDS, help=help)
+
+
+def range_kind(label: str = "range is") -> Column:
+    """What min and max are: exact, a bound or partial."""
+    return text(label, of="range_is", help=_RANGE_HELP)
 
 
 def change(label: str = "change") -> Column:

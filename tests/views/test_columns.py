@@ -248,6 +248,10 @@ def test_a_text_that_a_writer_cut_ends_in_an_ellipsis() -> None:
     ("states", "note"),
     [
         pytest.param([("exact", 1.0), ("exact", 1.0), (None, 0.0)], ["min and max are exact"], id="all exact"),
+        pytest.param(
+            [("exact", 1.0, "double"), ("exact", 1.0, "long")], ["min and max are exact but for NaN"], id="with NaN"
+        ),
+        pytest.param([("exact", 1.0, "long"), (None, 0.0, "double")], ["min and max are exact"], id="no range of it"),
         pytest.param([("bound", 1.0)], ["min and max are bounds"], id="all bounds"),
         pytest.param([("partial", 0.864)] * 2, ["min and max of 86.4 % of files"], id="of so many files"),
         pytest.param([("partial", 0.5), ("partial", 0.6)], ["min and max of a part of the files"], id="of some files"),
@@ -256,9 +260,10 @@ def test_a_text_that_a_writer_cut_ends_in_an_ellipsis() -> None:
         pytest.param([(None, None)], [], id="none known"),
     ],
 )
-def test_what_min_and_max_are_is_noted_once(states: list[tuple[str | None, float | None]], note: list[str]) -> None:
-    schema = {"range_is": pl.String(), "coverage": pl.Float64()}
-    assert views.schema.tree.range_note(pl.DataFrame(states, schema=schema, orient="row")) == note
+def test_what_min_and_max_are_is_noted_once(states: list[tuple[Any, ...]], note: list[str]) -> None:
+    rows = [{"range_is": state, "coverage": share, "type": next(iter(kind), "long")} for state, share, *kind in states]
+    schema = {"range_is": pl.String(), "coverage": pl.Float64(), "type": pl.String()}
+    assert views.schema.tree.range_note(pl.DataFrame(rows, schema=schema)) == note
 
 
 @pytest.mark.parametrize("value", [None, 7, "a", float("nan"), {"x": NOON}, NOON, b"\xff"])

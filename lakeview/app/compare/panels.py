@@ -267,7 +267,7 @@ def shift_picture(rows: pl.DataFrame, pair: Pair) -> None:
                 "min_after": columns.text(f"min {current}"),
                 "max_before": columns.text(f"max {base}"),
                 "max_after": columns.text(f"max {current}"),
-                "range_is": columns.text("range is"),
+                "range_is": columns.range_kind(),
             },
             key="shift-rows",
             place=HALF,

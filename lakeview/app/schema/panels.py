@@ -24,7 +24,6 @@ _CLASS_GLYPHS = {
     "breaks writers": "\N{BLACK UP-POINTING TRIANGLE}",
     "safe": "\N{CHECK MARK}",
 }
-_RANGE_HELP = "min and max are exact, a bound that the true ones lie within, or of a part of the files alone"
 _FILTER = "find"
 _MANY_COLUMNS = 20
 _SHORT_COMMENT = 12
@@ -92,7 +91,7 @@ def tree_table(tree: pl.DataFrame) -> None:
         **null_columns(part, 0),
         "minimum": columns.bound_text("min", of="min_text", least=widths.DAY),
         "maximum": columns.bound_text("max", of="max_text", least=widths.DAY),
-        "range": columns.text("range", of="range_is", help=_RANGE_HELP),
+        "range": columns.range_kind("range"),
         "distinct": columns.number(
             "distinct", help="an estimate recorded by a writer, for this version or an earlier one"
         ),

@@ -32,6 +32,10 @@ FILTER_COLUMNS = pl.Schema({"column": pl.String(), "type": pl.String(), "part": 
 _INDENT = "\N{NO-BREAK SPACE}" * 4
 
 
+_FLOATING = ("float", "double")
+"""Types with NaN, which writers leave out of min and max, while engines order it above every number."""
+
+
 def column_tree(tree: pl.DataFrame, rules: pl.DataFrame, distinct: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_TREE from SCHEMA_TREE, COLUMN_RULES and DISTINCT (both may lack columns)."""
     names = pl.Series([leaf_name((name,)) for name in tree["name"]], dtype=pl.String)
@@ -52,15 +56,18 @@ def column_counts(tree: pl.DataFrame) -> list[str]:
 
 def range_note(tree: pl.DataFrame) -> list[str]:
     """What min and max of SCHEMA_TREE are, where that is one thing for all columns, or for those of some files:
-    `["partial: min and max of 86.4 % of files"]`."""
-    states = tree.drop_nulls("range_is").select("range_is", "coverage").unique()
+    `["partial: min and max of 86.4 % of files"]`. Those of floating-point numbers are exact but for NaN."""
+    ranged = tree.drop_nulls("range_is")
+    states = ranged.select("range_is", "coverage").unique()
     partial = states.filter(pl.col("range_is") == "partial")["coverage"]
     of_files = f"min and max of {format_percent(partial[0])} of files" if partial.len() == 1 else ""
     match states["range_is"].unique().to_list():
         case ["partial"]:
             return [of_files or "min and max of a part of the files"]
-        case [state]:
-            return ["min and max are exact" if state == "exact" else "min and max are bounds"]
+        case ["exact"]:
+            return [f"min and max are exact{' but for NaN' if ranged['type'].is_in(_FLOATING).any() else ''}"]
+        case ["bound"]:
+            return ["min and max are bounds"]
         case _:
             return [f"partial: {of_files}"] if of_files else []
 
