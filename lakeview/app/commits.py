@@ -12,7 +12,6 @@ from lakeview.app.components import ROW_HEIGHT, frame, nothing
 from lakeview.app.row_links import pick_link, picked_marks, row_pick
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import page_number
-from lakeview.app.widths import HALF
 
 COMMIT, PAGE = "commit", "commits-page"
 BRANCHES = "Branches and tags"
@@ -20,8 +19,11 @@ _PAGE = 200
 _CHOICES = 400
 _SHORT_NAME = 5
 """Letters of a version that its narrow column shows: `v1234`, `s14`."""
-_WRITER = 92
-"""Pixels of a writer beside the chart, `pyiceberg 0.12.0` at 1440 pixels: columns grow alike."""
+TRACK = 456
+"""Pixels that the chart and the table have at least where they stand side by side, which a page of 1280 pixels has."""
+_PLACE = TRACK - 28
+_OPERATION = 90
+"""Pixels of an operation beside the chart, `■ VACUUM START` at 1440 pixels: columns grow alike."""
 _STATE_WORDS = {
     "gone": ("\N{LOWER ONE QUARTER BLOCK}", "gray"),
     "at risk": ("\N{LOWER FIVE EIGHTHS BLOCK}", "orange"),
@@ -147,15 +149,17 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
                 "committed": columns.timestamp(),
                 # beside the chart there is no room for both it and long ids
                 **(
-                    {"mark": columns.mark(help=_MARK)} if long else {"operation": columns.text("operation", help=_MARK)}
+                    {"mark": columns.mark(help=_MARK)}
+                    if long
+                    else {"operation": columns.text("operation", help=_MARK, least=_OPERATION)}
                 ),
-                "writer": columns.text("writer", least=_WRITER),
+                "writer": columns.text("writer"),
                 "change": columns.number("net rows", of="records_change", help="rows added less rows removed"),
             },
             key=key,
             height=_VISIBLE_ROWS * ROW_HEIGHT,
             unknown="unknown",
-            place=HALF,
+            place=_PLACE,
             selection_default={"selection": {"rows": [inside]}} if 0 <= inside < rows.height else None,
             **row_pick(key, rows["version"].to_list(), _choose),
         )

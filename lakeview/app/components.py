@@ -212,9 +212,9 @@ def grid(minimum: int, most: int | None = None) -> Any:
     return st.grid("auto" if most is None else most, min_column_width=minimum)
 
 
-def side_by_side() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Two places side by side; one under the other, as wide as the page, where both would be too narrow."""
-    tracks = grid(440, 2)
+def side_by_side(minimum: int = 440) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Two places side by side; one under the other, as wide as the page, where they would have less than `minimum`."""
+    tracks = grid(minimum, 2)
     return tracks.cell(), tracks.cell()
 
 

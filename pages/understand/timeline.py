@@ -27,7 +27,7 @@ if tabs["Commits"].open:
             downloads.offer("commits", filters.commits)
             commit = commits.open_commit(now, timeline, filters.commits)
             ribbon = now.look.readability()
-            left, right = side_by_side()
+            left, right = side_by_side(commits.TRACK)
             with left, card(key="timeline-card"):
                 panels = charts.timeline.timeline_charts(
                     timeline,

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
-from lakeview.app import timeline_filters, widths
+from lakeview.app import commits, timeline_filters, widths
 from lakeview.app.query import budget
 from lakeview.inspection import inspection
 from tests.builders.actions import add as add_action
@@ -250,6 +250,17 @@ def test_the_writers_tab_says_who_writes_what(good: Path) -> None:
     work = app.dataframe[1].value.set_index("writer")
     assert work.loc["ingest", "append"] == 4
     assert work.loc["ingest", "rows"] == "120"
+
+
+def test_operations_and_writers_of_the_list_beside_the_chart_share_its_room(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create()
+    for operation, writer in (("WRITE", "nightly-feed"), ("VACUUM START", "maintenance"), ("VACUUM END", "data-desk")):
+        history.commit(info(operation=operation, userName=writer))
+    found = column_widths(open_page("timeline", tmp_path / "t").dataframe[0])
+    growth = (509 - commits._PLACE) // len(found)  # on a page of 1440 pixels
+    assert found["operation"] + growth >= 104, "pixels of `■ VACUUM START`"
+    assert found["writer"] + growth >= 86, "pixels of `maintenance`"
+    assert sum(found.values()) <= commits._PLACE - widths.TICK_BOXES
 
 
 def test_the_tab_of_lives_says_how_long_files_stay(good: Path) -> None:
