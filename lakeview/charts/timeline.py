@@ -189,6 +189,8 @@ def _panel(plot: _Panel, shared: _PanelContext, *, last: bool, brush: bool) -> A
         )
         # Vega-Lite stacks areas at one time, if it is not told otherwise
         area = base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y.stack(None))
+        last_row = alt.Chart(plot.rows.drop_nulls("value").tail(1))
+        end = last_row.mark_point(filled=True, opacity=1, size=26, color=p.blue).encode(x=x, y=y)
         if plot.rows["value"].has_nulls() and plot.rows["least"].drop_nulls().len():
             y_least = alt.Y("least:Q", title=None)
             layers.append(
@@ -197,11 +199,10 @@ def _panel(plot: _Panel, shared: _PanelContext, *, last: bool, brush: bool) -> A
                 ).encode(x=x, y=y_least)
             )
         layers += [
-            area.add_params(alt.selection_interval(name=BRUSHED, encodings=["x"])) if brush else area,
+            area,
             base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
-            alt.Chart(plot.rows.drop_nulls("value").tail(1))
-            .mark_point(filled=True, opacity=1, size=26, color=p.blue)
-            .encode(x=x, y=y),
+            # a mark with a selection takes clicks: one on the area would pick the first version
+            end.add_params(alt.selection_interval(name=BRUSHED, encodings=["x"])) if brush else end,
         ]
     elif plot.kind == "flows":
         # a scale from zero to zero has no steps, and names it to six places

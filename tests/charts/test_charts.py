@@ -438,6 +438,8 @@ def test_a_long_history_is_thinned_and_keeps_its_envelope() -> None:
     assert sum(marks_of(panel) for panel in dimmed) <= MOST_MARKS
     (brush,) = [p for panel in panels for p in panel.to_dict().get("params", []) if p["name"] == "brushed"]
     assert brush["select"] == {"type": "interval", "encodings": ["x"]}
+    takers = [layer["mark"]["type"] for panel in panels for layer in panel.to_dict()["layer"] if "name" in layer]
+    assert "area" not in takers, "a click on the area would pick the first version"
     assert [row for row in rows_of(panels[-2]) if row.get("lane") == "checkpt."]
     assert views.timeline.downsampling.state_points(line, "records")["records"].max() == 10**12
     assert (
