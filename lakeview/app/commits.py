@@ -13,7 +13,7 @@ from lakeview.app.row_links import pick_link, picked_marks, row_pick
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import page_number
 
-COMMIT, PAGE = "commit", "commits-page"
+COMMIT, PAGE, _PICKS = "commit", "commits-page", "_commit_picks"
 BRANCHES = "Branches and tags"
 _PAGE = 200
 _CHOICES = 400
@@ -62,6 +62,7 @@ def pick_from_chart(key: str) -> None:
         return
     if versions := [mark["version"] for mark in picked_marks(key) if "version" in mark]:
         _choose(versions[-1])
+        st.session_state[_PICKS] = st.session_state.get(_PICKS, 0) + 1
 
 
 def open_commit(now: OpenTable, timeline: pl.DataFrame, matching: pl.DataFrame) -> int:
@@ -165,6 +166,8 @@ def commit_table(commits: pl.DataFrame, version: int) -> None:
         )
         if inside >= _VISIBLE_ROWS - 1:  # below its heading
             _scroll_to_row(key, inside)
+        if picks := st.session_state.get(_PICKS):
+            _hide_tooltip(picks)
 
 
 _MARK = "the mark is of the kind of commit, as in the chart above; ✚: an anomalous load"
@@ -192,5 +195,16 @@ const scroll = (tries) => {{
 }};
 scroll(100);
 }}</script>""",
+        unsafe_allow_javascript=True,
+    )
+
+
+def _hide_tooltip(picks: int) -> None:
+    """Hides what the chart says of the mark of the latest of so many clicks: it lies over the commit beside the chart
+    until the pointer moves."""
+    st.html(
+        f"""<script>/* {picks} */
+for (const tooltip of document.querySelectorAll(".vg-tooltip")) tooltip.classList.remove("visible");
+</script>""",
         unsafe_allow_javascript=True,
     )

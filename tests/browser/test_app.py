@@ -37,6 +37,8 @@ def test_a_click_on_the_timeline_shows_why_that_commit_stands_out_without_scroll
     for words in (f"v{version} · ", "Bad load: ", "Table after it"):
         expect(drawer.get_by_text(words).first).to_be_in_viewport(ratio=1)
     assert visitor.main.evaluate("main => main.scrollTop") == 0
+    expect(visitor.page.locator(".vg-tooltip")).to_have_count(1)
+    expect(visitor.page.locator(".vg-tooltip.visible")).to_have_count(0)  # it would lie over the drawer
 
 
 def test_the_table_of_commits_shows_the_row_of_an_old_one(visitor: Visitor) -> None:
