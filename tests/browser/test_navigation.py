@@ -78,6 +78,17 @@ def test_the_palette_is_one_key_a_name_and_enter_without_a_pause(visitor: Visito
         visitor.settle()
 
 
+def test_one_step_back_leads_to_the_lake_whose_link_named_a_table_without_a_version(visitor: Visitor) -> None:
+    visitor.open("/lake?table=demo/flights")
+    begun = visitor.steps
+    visitor.go("Overview")
+    assert visitor.parameters()["version"]
+    assert visitor.steps == begun + 1
+    visitor.page.go_back()
+    visitor.page.wait_for_url("**/lake?table=demo/flights", timeout=PATIENCE)
+    expect(visitor.main.get_by_role("heading", name="Lake", exact=True)).to_be_visible()
+
+
 def test_one_step_back_from_the_demo_lake_is_the_start(visitor: Visitor) -> None:
     visitor.open("/")
     visitor.page.get_by_role("button", name="Open demo / flights").click()

@@ -71,6 +71,7 @@ def run() -> None:
         title(name)
     with errors.messages(here=name):
         page.run()
+    bar.name_latest()
 
 
 def _table_page(name: str, page: st.Page, bar: Sidebar) -> None:
@@ -140,7 +141,17 @@ class Sidebar:
 
     def draw(self) -> None:
         """Makes every link one to what is selected now, or to what a page opens where nothing is."""
-        parameters = selection.link() or _offered_pages()
+        self._draw(selection.link() or _offered_pages())
+
+    def name_latest(self) -> None:
+        """Makes every link one to the latest version of a table that a link to this page named without one: a page that
+        adds it to the URL would leave a step of this page's history behind it."""
+        now = selection.remembered_selection()
+        if now.table is not None and now.version is None:
+            with suppress(LakeviewError):  # the page that is opened says what is wrong
+                self._draw(selection.link(version=session.look_at(now.table, None, None, now.ref).version))
+
+    def _draw(self, parameters: dict[str, str]) -> None:
         if parameters == self._parameters:
             return
         for name, link in self._links.items():
