@@ -229,6 +229,14 @@ def sharing(*features: str, version: int = 3, with_features: bool = True) -> Sna
             id="what is not the log's",
         ),
         pytest.param(sharing("v2Checkpoint"), ["parquet responses"], id="what is the log's alone asks nothing"),
+        pytest.param(
+            snapshot(
+                TableProtocol(3, 7, ("deletionVectors",), ("deletionVectors", "inCommitTimestamp")),
+                table_format="sharing",
+            ),
+            ["delta responses", "deletionVectors"],
+            id="what writers alone need asks nothing",
+        ),
     ],
 )
 def test_what_a_shared_table_asks_of_recipients(table_snapshot: Snapshot, features: list[str]) -> None:

@@ -3,7 +3,7 @@
 The protocol names the features, or where no protocol does, the table's deletes, types and defaults show them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -61,9 +61,7 @@ def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None
     if words is None or shared is None:
         return pl.DataFrame(schema=NEEDS)
     unused = _unused_features(snapshot, words)
-    own_features = _protocol_features(snapshot.protocol, words)
-    reading = [feature for feature, for_readers in own_features.items() if for_readers and feature not in unused]
-    features = _answer_features(shared, reading)
+    features = _answer_features(shared, _reader_features(snapshot.protocol, words, unused))
     return _frame(features, _with_answers(origins or {}, shared, list(features)))
 
 
@@ -135,8 +133,8 @@ def _required_features(snapshot: Snapshot, words: FormatWords) -> dict[str, tupl
     """Feature -> (needed by readers too, in use)."""
     protocol = snapshot.protocol
     unused = _unused_features(snapshot, words)
-    if words.answers is not None:
-        return _answer_features(words, [f for f in _protocol_features(protocol, words) if f not in unused])
+    if words.answers is not None:  # a recipient writes nothing, so the features of writers alone ask nothing of it
+        return _answer_features(words, _reader_features(protocol, words, unused))
     features = {f: (r, f not in unused) for f, r in _protocol_features(protocol, words).items()}
     if words.traces:
         deletes = snapshot.delete_files
@@ -146,6 +144,11 @@ def _required_features(snapshot: Snapshot, words: FormatWords) -> dict[str, tupl
             name = {"orc": "ORC files", "avro": "Avro files"}.get(snapshot.data_format, f"{snapshot.data_format} files")
             features[name] = (True, True)
     return features | dict.fromkeys(_schema_features(snapshot.schema, words), (True, True))
+
+
+def _reader_features(protocol: TableProtocol, words: FormatWords, unused: Set[str]) -> list[str]:
+    """What a protocol asks of readers, without features that are only named or implied."""
+    return [f for f, for_readers in _protocol_features(protocol, words).items() if for_readers and f not in unused]
 
 
 def _answer_features(words: FormatWords, features: Sequence[str]) -> dict[str, tuple[bool, bool]]:
