@@ -185,3 +185,26 @@ def test_a_changed_file_without_a_version_is_refused(server: SharingServer, prof
     server.answer_with("/changes", 200, body, {"Delta-Table-Version": "0"})
     with pytest.raises(SharingError, match="the changed file f9 has no version"):
         open_orders(profile).changes(0)
+
+
+def changed(*versions: int) -> bytes:
+    files = ({"add": {"id": f"f{v}", "url": "u", "size": 1, "version": v, "timestamp": v}} for v in versions)
+    return b"".join(b"\n" + json.dumps(line).encode() for line in files)
+
+
+def test_changes_after_the_range_are_left_out(server: SharingServer, profile: Path, orders: SharedStory) -> None:
+    body = lines((0, {"id": "long"}), (3, {"id": "long", "note": "string"})) + changed(1, 2, 3)
+    server.answer_with("/changes", 200, body, {"Delta-Table-Version": "1"})
+    server.answer_with("/changes", 200, body, {"Delta-Table-Version": "1"})
+    table = open_orders(profile)
+    assert table.changes_plan(1, 2)["version"].to_list() == [1, 2]
+    assert "note" not in table.changes(1, 2).collect_schema().names()
+
+
+@pytest.mark.parametrize("version", [0, -1])
+def test_changes_before_the_range_are_refused(
+    version: int, server: SharingServer, profile: Path, orders: SharedStory
+) -> None:
+    server.answer_with("/changes", 200, lines((0, {"id": "long"})) + changed(version), {"Delta-Table-Version": "1"})
+    with pytest.raises(SharingError, match=f"file f{version} is of version {version}, before the range"):
+        open_orders(profile).changes(1, 2)

@@ -6,7 +6,7 @@ Every holder of such a task can read the file until the URL expires: for the wor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NoReturn
@@ -23,7 +23,7 @@ from lakeview.model.table import RangeTasks
 from lakeview.rows.difference import Without
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask, RowPositions
-from lakeview.sharing.client.answers import Answer
+from lakeview.sharing.client.answers import Answer, Kind
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.file_lines import SignedUrl, read_file_lines
 from lakeview.sharing.client.http import Http
@@ -32,8 +32,11 @@ from lakeview.sharing.client.profile import TableName
 from lakeview.sharing.client.range_file import Blocks, block_cache
 from lakeview.sharing.client.refusals import broken_protocol
 from lakeview.sharing.client.signed_files import SignedFiles
-from lakeview.sharing.protocol.messages import ResponseFormat
+from lakeview.sharing.protocol.messages import FileLine, ResponseFormat
 from lakeview.storage import Storage
+
+_LATEST = 2**63 - 1
+"""An end of a range that no version is after."""
 
 
 def reach(config: Config) -> Limits:
@@ -181,12 +184,28 @@ def shared_changes(
     depth, header = config.max_schema_depth, answer.head
     recorded = header.format is ResponseFormat.DELTA
     head = read_head(header.protocol, header.metadata, address, depth, recorded=recorded)
-    if unversioned := next((file.id for _, file in answer.files if file.version is None), None):
-        raise broken_protocol(f"the changed file {unversioned} has no version")
-    listing = read_file_lines(answer.files, _until(answer))
-    times = {file.version: file.timestamp for _, file in answer.files if file.version is not None}
-    scan = change_scan(head, answer.schemas, listing.actions, times, depth)
+    files = _within(answer.files, start, end)
+    last = end if isinstance(end, int) else _LATEST
+    schemas = [(version, metadata) for version, metadata in answer.schemas if version <= last]
+    listing = read_file_lines(files, _until(answer))
+    times = {file.version: file.timestamp for _, file in files if file.version is not None}
+    scan = change_scan(head, schemas, listing.actions, times, depth)
     return SharedChanges(scan, SignedFiles(address, config, client.http, client.clock, blocks, listing.urls, again))
+
+
+def _within(
+    files: Sequence[tuple[Kind, FileLine]], start: int | datetime, end: int | datetime | None
+) -> list[tuple[Kind, FileLine]]:
+    """The files of a range. Those after its end are left out: to some servers it is a hint only. SharingError for a
+    file without a version, and for one before the start."""
+    first = start if isinstance(start, int) else 0
+    last = end if isinstance(end, int) else _LATEST
+    for _, file in files:
+        if file.version is None:
+            raise broken_protocol(f"the changed file {file.id} has no version")
+        if file.version < first:
+            raise broken_protocol(f"the changed file {file.id} is of version {file.version}, before the range")
+    return [(kind, file) for kind, file in files if file.version is not None and file.version <= last]
 
 
 def _until(answer: Answer) -> int | None:
