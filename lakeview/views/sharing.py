@@ -49,7 +49,7 @@ READS_BY_DAY = pl.Schema(
 _REFUSED = 400
 
 
-NOTHING_SHARED = "Nothing is shared yet: name the profile that you were sent, or share tables of your own"
+NO_PROFILE = "No profile is open: name the one that you were sent, or share tables of your own"
 
 
 def received_line(server: str, shares: Sequence[str], share: str, tables: int) -> str:

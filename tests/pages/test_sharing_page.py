@@ -53,11 +53,17 @@ def open_tab(number: int, **parameters: str) -> AppTest:
 def test_without_anything_the_page_says_how_to_begin() -> None:
     app = open_tab(0)
     assert not app.exception
-    assert "Nothing is shared yet: name the profile" in text(app)
+    assert "No profile is open: name the one that you were sent" in text(app)
     assert "by the profile file that you were sent" in text(app)
     assert "lakeview share serve server.yaml" in app.code[0].value
     assert max(map(len, app.code[0].value.splitlines())) < 70, "on a page 900 pixels wide nothing scrolls sideways"
     assert not app.tabs
+
+
+def test_a_page_that_shares_does_not_say_that_nothing_is_shared(configured: RunningServer) -> None:
+    app = open_tab(0)
+    assert "No profile is open" in text(app)
+    assert "Nothing is shared" not in text(app)
 
 
 def test_a_profile_is_uploaded(served: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:

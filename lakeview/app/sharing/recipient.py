@@ -73,7 +73,7 @@ def shared_tables(answer: DeltaGenerator) -> None:
         _browse(name, read_profile(uploads.address(name)), answer)
     else:
         with answer:
-            first_line(views.sharing.NOTHING_SHARED)
+            first_line(views.sharing.NO_PROFILE)
 
 
 def _browse(name: str, profile: Profile, answer: DeltaGenerator) -> None:
