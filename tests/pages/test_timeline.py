@@ -64,11 +64,12 @@ def test_the_drawer_and_the_table_of_commits_name_one_writer(tmp_path: Path) -> 
 
 def test_the_drawer_shows_lists_as_text_and_an_engine_once(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create()
-    parameters = {"partitionBy": '["day","hub/region"]', "zOrderBy": "[]", "predicate": '["(a = 1)"]', "mode": "[a"}
+    deep = "[" * 3_000
+    parameters = {"partitionBy": '["day","hub/region"]', "zOrderBy": "[]", "predicate": '["(a = 1)"]', "mode": deep}
     engine = {"engineInfo": "delta-rs:py-1.6.6", "clientVersion": "delta-rs.py-1.6.6"}
     history.commit(info(operation="WRITE", operationParameters=parameters, **engine), add_action("a.parquet"))
     facts = dict(open_page("timeline", tmp_path / "t").table[0].value.itertuples(index=False, name=None))
-    assert [facts[name] for name in parameters] == ["day, hub/region", "none", "(a = 1)", "\\[a"]
+    assert [facts[name] for name in parameters] == ["day, hub/region", "none", "(a = 1)", "\\[" * 3_000]
     assert facts["engine"] == "delta-rs\\:py-1.6.6"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import polars as pl
 import streamlit as st
 from msgspec.structs import replace
@@ -184,8 +185,8 @@ def _plain_text(value: object) -> str:
     if not text.startswith("["):
         return text
     try:
-        parts = json.loads(text)
-    except ValueError:
+        parts = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
         return text
     if any(isinstance(part, list | dict) for part in parts):
         return text
