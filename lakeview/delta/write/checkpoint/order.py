@@ -25,8 +25,8 @@ GROUP_ROWS = 32_768
 class FileOrder:
     """Where each file of one kind of action (live, or removed) stands: by part, then by path and deletion vector.
 
-    The part is the one that Spark would take. Places are numbered through all parts; each group of them is of one part,
-    and has at most GROUP_ROWS.
+    The part is the one that the protocol says. Places are numbered through all parts; each group of them is of one
+    part, and has at most GROUP_ROWS.
     """
 
     def __init__(self, files: pl.DataFrame, parts: int = 1) -> None:

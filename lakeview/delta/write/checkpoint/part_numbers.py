@@ -1,6 +1,9 @@
-"""File identities to parts of a checkpoint, as Spark divides them: multi-part checkpoints "MUST be clustered by
-spark-style hash partitioning", so that files of two writers that race make one checkpoint (delta protocol, Multi-part
-checkpoint)."""
+"""File identities to parts of a checkpoint: multi-part checkpoints "MUST be clustered by spark-style hash
+partitioning", so that files of two writers that race make one checkpoint (delta protocol, Multi-part checkpoint).
+
+Delta's writer in Spark hashes the path alone (Checkpoints.scala): it has a file with a deletion vector in another part,
+where the protocol's key is path and vector.
+"""
 
 import numpy as np
 import polars as pl
