@@ -14,7 +14,7 @@ from functools import partial
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it says nothing of its types
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as f
 
 from lakeview.delta.data.partition_values import serialize
@@ -25,6 +25,7 @@ from lakeview.delta.write.footer_statistics import FileFacts, read_facts
 from lakeview.delta.write.writer import data_file_path, recordable
 from lakeview.model.data_types import Field
 from lakeview.model.errors import ConstraintViolationError, LakeviewError
+from lakeview.model.printable import count_text
 from lakeview.model.snapshot import milliseconds
 from lakeview.spark import partition_keys
 from lakeview.spark.dml.jobs import run_parts
@@ -86,17 +87,18 @@ def _write(frame: DataFrame, writer: LakeviewWriter, storage: LocalStorage, stag
     """
     context, options = writer.file_context(), writer.options
     keys = [f"p{number}-{context.write_id}" for number in range(len(context.partition_columns))]
-    _write_files(frame, context, keys, staging)
+    count = _write_files(frame, context, keys, staging)
     files = _staged_files(staging, keys, context)
-    if not files and not frame.isEmpty():
+    facts = _read_all(frame, files, staging, context)
+    rows = sum(fact.rows for fact in facts.values())
+    if rows != count:
         raise LakeviewError(
-            f"the files that Spark wrote to {staging} are not there for this process: Spark's machines do not share "
-            "the folder with it",
+            f"of {count_text(count, 'row')} that Spark wrote to {staging} {rows:,} are there for this process: its "
+            "machines do not share the folder with it",
             fix="write to a folder that all of them have at this path, or to an object store",
             place=storage.root,
             kind="not-shared",
         )
-    facts = _read_all(frame, files, staging, context)
     now = milliseconds(options.clock())
     moves: list[tuple[str, str]] = []
     adds: list[AddFile] = []
@@ -108,10 +110,11 @@ def _write(frame: DataFrame, writer: LakeviewWriter, storage: LocalStorage, stag
         stats = None if options.statistics is Statistics.NONE else facts[file.name].stats
         adds.append(AddFile(encode_path(path), file.size, dict(file.values), now, options.data_change, stats=stats))
     move_files(moves)
-    return FilesWritten(adds, sum(fact.rows for fact in facts.values()), writer.definition)
+    return FilesWritten(adds, rows, writer.definition)
 
 
-def _write_files(frame: DataFrame, context: WriteContext, keys: Sequence[str], staging: str) -> None:
+def _write_files(frame: DataFrame, context: WriteContext, keys: Sequence[str], staging: str) -> int:
+    """Returns how many rows Spark wrote."""
     places = {name.casefold(): place for place, name in enumerate(frame.columns)}
     types = to_spark(context.schema)
 
@@ -133,7 +136,10 @@ def _write_files(frame: DataFrame, context: WriteContext, keys: Sequence[str], s
         "maxRecordsPerFile": context.rows_per_file,
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
-    rows.write.mode("error").options(**options).partitionBy(*keys).parquet(f"file:{staging}")
+    observation = Observation()
+    observed = rows.observe(observation, f.count(f.lit(1)).alias("rows"))
+    observed.write.mode("error").options(**options).partitionBy(*keys).parquet(f"file:{staging}")
+    return int(observation.get["rows"])
 
 
 @dataclass(frozen=True)
