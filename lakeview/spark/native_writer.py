@@ -1,16 +1,19 @@
 """Rows of a DataFrame to the files of a commit by Spark's own Parquet writer: no row passes through Python.
 
-Spark writes into a folder of its own in the table's. Tasks read the statistics of the files from their footers; then
-the files get the names and places that those of our own writer have, and the writer of `format("lakeview")` commits.
+Spark writes into a folder of its own in the table's. The statistics of the files come from their footers, which the
+driver reads where they are few, else tasks; then the files get the names and places that those of our own writer have,
+and the writer of `format("lakeview")` commits.
 """
 
 import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import IO
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it says nothing of its types
 from pyspark.errors import PySparkException
@@ -21,7 +24,7 @@ from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import encode_path, staging_folder
 from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.footer_statistics import FileFacts, read_facts
+from lakeview.delta.write.footer_statistics import FileFacts, footer_facts, read_facts
 from lakeview.delta.write.writer import data_file_path, recordable
 from lakeview.model.data_types import Field
 from lakeview.model.errors import ConstraintViolationError, LakeviewError
@@ -40,6 +43,9 @@ _LOG = logging.getLogger(__name__)
 
 _FILES_OF_TASK = 16
 """Whose footers one task reads."""
+
+_FILES_OF_DRIVER = 64
+"""Whose footers the driver reads: at a millisecond or two each it is done before Spark has started a task."""
 
 _OF_SPARK = (PySparkException, Py4JJavaError)  # a write that fails gives the second
 
@@ -133,6 +139,7 @@ def _write_files(frame: DataFrame, context: WriteContext, keys: Sequence[str], s
     rows = frame.toDF(*(f"c{place}" for place in range(len(frame.columns)))).select(*columns)
     options: Mapping[str, str | int] = {
         "compression": CODECS[context.compression],
+        "parquet.compression.codec.zstd.level": "1",  # that of the Python workers' files; Spark's is 3
         "maxRecordsPerFile": context.rows_per_file,
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
@@ -175,11 +182,13 @@ def _staged_files(staging: str, keys: Sequence[str], context: WriteContext) -> l
 def _read_all(
     frame: DataFrame, files: Sequence[_StagedFile], staging: str, context: WriteContext
 ) -> dict[str, FileFacts]:
-    """What tasks read of each file, by its name."""
+    """What each file holds, by its name. Tasks read the files of which a footer does not say all, and those of many."""
     columns = [c for c in context.schema if not c.nullable and c.name not in context.partition_columns]
-    read = partial(_read_files, staging, context, [column.stored_name for column in columns])
+    required = [column.stored_name for column in columns]
     names = [file.name for file in files]
-    facts: dict[str, FileFacts] = {}
+    facts = _read_footers(staging, context, required, names) if len(names) <= _FILES_OF_DRIVER else {}
+    names = [name for name in names if name not in facts]
+    read = partial(_read_files, staging, context, required)
     parts = [names[start : start + _FILES_OF_TASK] for start in range(0, len(names), _FILES_OF_TASK)]
     for outcome in run_parts(frame.sparkSession, parts, read):
         if isinstance(outcome, LakeviewError):
@@ -190,15 +199,36 @@ def _read_all(
     return facts
 
 
+def _read_footers(
+    staging: str, context: WriteContext, required: Sequence[str], names: Sequence[str]
+) -> dict[str, FileFacts]:
+    """Of the files whose footers say all."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        facts = pool.map(partial(_read_footer, staging, context, required), names)
+        return {name: fact for name, fact in zip(names, facts, strict=True) if fact is not None}
+
+
+def _read_footer(staging: str, context: WriteContext, required: Sequence[str], name: str) -> FileFacts | None:
+    with _durable_file(staging, name) as file:
+        return footer_facts(file, context, required)
+
+
 def _read_files(
     staging: str, context: WriteContext, required: Sequence[str], names: Sequence[str]
 ) -> dict[str, FileFacts]:
     facts = {}
     for name in names:
-        with open(os.path.join(staging, name), "r+b") as file:
+        with _durable_file(staging, name) as file:
             facts[name] = read_facts(file, context, required)
-            os.fsync(file.fileno())  # Spark leaves that to the system, and a commit is durable
     return facts
+
+
+@contextmanager
+def _durable_file(staging: str, name: str) -> Iterator[IO[bytes]]:
+    """A file, which is on the disk in the end: Spark leaves that to the system, and a commit is durable."""
+    with open(os.path.join(staging, name), "r+b") as file:
+        yield file
+        os.fsync(file.fileno())
 
 
 def _check_nulls(field: Field, count: int, of_what: str) -> None:

@@ -155,6 +155,15 @@ def test_what_spark_would_write_otherwise_passes_through_python(spark: SparkSess
             spark.conf.set(name, str(before))
 
 
+def test_footers_of_few_files_take_no_job(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sparkContext.setJobGroup("footers", "")
+    try:
+        write(spark.range(2), str(tmp_path / "t"))
+        assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("footers")) == 1
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # which takes it away
+
+
 def test_a_write_that_fails_before_there_is_a_table_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="broken row"):
         write(spark.range(1).selectExpr("raise_error('broken row') AS id"), str(tmp_path / "t"))

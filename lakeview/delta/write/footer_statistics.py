@@ -24,6 +24,11 @@ class FileFacts:
     nulls: dict[str, int]
 
 
+def footer_facts(file: IO[bytes], context: WriteContext, required: Collection[str] = ()) -> FileFacts | None:
+    """What `read_facts` gives, where the footer alone says it; else None."""
+    return _facts(file, context, required, reads_columns=False)
+
+
 def read_facts(file: IO[bytes], context: WriteContext, required: Collection[str] = ()) -> FileFacts:
     """The statistics of the leaves that `context` indexes, and the nulls of the columns `required`, by their names in
     the file.
@@ -31,29 +36,44 @@ def read_facts(file: IO[bytes], context: WriteContext, required: Collection[str]
     From the footer; a column of which it does not say enough is read: lists and maps, texts that are too long for it,
     and floating-point numbers with NaN among them, which it has for a bound.
     """
+    facts = _facts(file, context, required, reads_columns=True)
+    assert facts is not None
+    return facts
+
+
+def _facts(
+    file: IO[bytes], context: WriteContext, required: Collection[str], *, reads_columns: bool
+) -> FileFacts | None:
     parquet = pq.ParquetFile(file)
     statistics = FileStatistics(context.indexed_columns, prefix=context.string_prefix)
     nulls: dict[str, int] = {}
-    place = 0
-    for field in parquet.schema_arrow:
-        leaves = list(_leaves(field, (), place))
-        place += num_leaves(field.type)
-        if not any(path in context.indexed_columns for path, _, _ in leaves) and field.name not in required:
+    for field, leaves in _columns(parquet.schema_arrow):
+        if field.name not in required and not any(path in context.indexed_columns for path, _, _ in leaves):
             continue
         parts = _parts(parquet.metadata, leaves)
-        if parts is None:
+        if parts is not None:
+            for path, count, bounds in parts:
+                statistics.add_leaf(path, count, bounds)
+            nulls[field.name] = sum(count for _, count, _ in parts)
+        elif reads_columns:
             column = parquet.read(columns=[field.name]).select([field.name])
             statistics.add(column)
             nulls[field.name] = column[0].null_count
-            continue
-        for path, count, bounds in parts:
-            statistics.add_leaf(path, count, bounds)
-        nulls[field.name] = sum(count for _, count, _ in parts)
+        else:
+            return None
     statistics.records = parquet.metadata.num_rows
     return FileFacts(statistics.records, statistics.text(), {name: nulls[name] for name in required})
 
 
 _Leaf = tuple[Path, pa.DataType, int]
+
+
+def _columns(schema: pa.Schema) -> Iterator[tuple[pa.Field, list[_Leaf]]]:
+    """The columns of a file with their leaves."""
+    place = 0
+    for field in schema:
+        yield field, list(_leaves(field, (), place))
+        place += num_leaves(field.type)
 
 
 def _leaves(field: pa.Field, above: Path, place: int) -> Iterator[_Leaf]:
