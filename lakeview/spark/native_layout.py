@@ -6,12 +6,6 @@ file has no field ids, and where names differ in case alone. Such a file has no 
 
 "Directory names are not values": the log counts, and a folder may be called anything. Where each file's folders say
 exactly what the log says, in a type whose text is read in one way, Spark's own partition columns cost nothing.
-
-"Directory names are not values": the log counts, and a folder may be called anything. Where each file's folders say
-exactly what the log says, in a type whose text is read in one way, Spark's own partition columns cost nothing.
-
-"Directory names are not values": the log counts, and a folder may be called anything. Where each file's folders say
-exactly what the log says, in a type whose text is read in one way, Spark's own partition columns cost nothing.
 """
 
 import re
