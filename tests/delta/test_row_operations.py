@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import wait
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import deltalake
@@ -23,9 +25,11 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.group_reader import RowsNeeded, matches_of
 from lakeview.delta.write.rewrites import Numbers, Rewrite, apply_changes, with_changed_rows
+from lakeview.delta.write.row_changes import THREADS
 from lakeview.delta.write.row_operations import RowOutcome
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.transaction import Transaction
+from lakeview.delta.write.writer import write_conformed
 from lakeview.model.data_types import Field, PrimitiveType, StructType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
@@ -629,3 +633,38 @@ def test_of_small_files_with_long_rows_few_bytes_are_in_memory(tmp_path: Path, m
     table.update({"day": pl.lit(date(2030, 1, 1))}, "id % 4 = 1")
     changed = pl.when(pl.col("id") % 4 == 1).then(date(2030, 1, 1)).otherwise("day")
     assert_frame_equal(all_rows(table), rows(0, 240).with_columns(day=changed))
+
+
+def test_files_are_not_sought_far_ahead_of_those_that_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lv.create_table(str(tmp_path), SCHEMA)
+    for start in range(0, 160, 20):
+        table.append(rows(start, 20))
+    sought = written = 0
+    ahead: list[int] = []
+    waits = Event()
+
+    def write(*work: Any, **options: Any) -> Any:
+        nonlocal written
+        waits.wait(1)  # for no time where files that are found wait for a writer
+        adds = write_conformed(*work, **options)
+        written += bool(adds)
+        return adds
+
+    def wait_for_writer(*futures: Any, **options: Any) -> Any:
+        waits.set()
+        return wait(*futures, **options)
+
+    def count(_done: int, _total: int) -> None:
+        nonlocal sought
+        sought += 1
+        ahead.append(sought - written)
+
+    monkeypatch.setattr("lakeview.delta.write.row_changes.write_conformed", write)
+    monkeypatch.setattr("lakeview.delta.write.row_changes.wait", wait_for_writer)
+    monkeypatch.setattr("lakeview.delta.write.row_changes.PACKED_BYTES", 1)
+    monkeypatch.setattr("lakeview.delta.write.live_files._TOGETHER_BYTES", 1)
+    table.delete("id % 4 = 1", progress=count)
+    assert sought == 8
+    assert max(ahead) <= THREADS

@@ -3,7 +3,7 @@ files that a commit adds or removes whole, as change data."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -100,6 +100,7 @@ class RowChanges:
         self._pending: list[VectorChange] = []
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lakeview-write")
         self._copies: list[Future[list[AddFile]]] = []
+        self._running: set[Future[list[AddFile]]] = set()
         self._packs: dict[Hashable, Pack] = {}  # by partition
         self._last = LastPack()
         self._lock = Lock()  # change data is written in those threads too
@@ -178,8 +179,12 @@ class RowChanges:
         return self._last.number
 
     def _submit(self, copies: Sequence[Copy]) -> None:
+        if len(self._running) >= THREADS:  # else all files are looked through before most are written
+            _, self._running = wait(self._running, return_when=FIRST_COMPLETED)
         rows = apply_changes(rewrites(copies, self.storage, self.schema))
-        self._copies.append(self._threads.submit(self._write, rows))
+        copy = self._threads.submit(self._write, rows)
+        self._running.add(copy)
+        self._copies.append(copy)
 
     def write(self, parts: Iterable[Rewrite]) -> None:
         """Write rows that are conformed, in the columns of `schema`, those of each pack to files of their own."""
