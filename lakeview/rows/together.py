@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -23,20 +23,22 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Rows of files that follow each other, in the columns of their tasks. `files`: of each row the number of its task,
-    ascending; `positions`: where it lies in its file, ascending in each."""
+    """Rows of files that follow each other, in the columns of their tasks. `files`: the numbers of their tasks,
+    ascending, one of a large file more than once; `ends`: where in `rows` those of each end; `positions`: where each
+    row lies in its file, ascending in each."""
 
     rows: pa.RecordBatch
-    files: Numbers
+    files: Sequence[int]
+    ends: Sequence[int]
     positions: Numbers
 
     def by_file(self, rows: Numbers) -> Iterator[tuple[int, slice]]:
         """The numbers of the tasks that have some of these rows (by their places here, ascending, one may be there more
         than once), and where in `rows` those of each are."""
-        files = self.files[rows]
-        starts = np.flatnonzero(np.diff(files, prepend=-1))
-        for start, end in pairwise([*starts.tolist(), len(files)]):
-            yield int(files[start]), slice(start, end)
+        places = [0, *np.searchsorted(rows, self.ends).tolist()]
+        for number, (start, end) in zip(self.files, pairwise(places), strict=True):
+            if start < end:
+                yield number, slice(start, end)
 
 
 def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Portion]:
@@ -75,11 +77,12 @@ def _bytes(stored: StoredRows) -> int:
 
 def _portion(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask]) -> Portion:
     alike = groupby(parts, key=lambda part: id(part[1].columns))
-    counts = [stored.rows.num_rows for _, stored in parts]
+    positions = [stored.positions for _, stored in parts]
     return Portion(
         _whole([_conform(list(run), tasks) for _, run in alike]),
-        np.repeat(np.array([number for number, _ in parts], np.int64), counts),
-        np.concatenate([stored.positions for _, stored in parts]),
+        [number for number, _ in parts],
+        list(accumulate(map(len, positions))),
+        positions[0] if len(positions) == 1 else np.concatenate(positions),
     )
 
 

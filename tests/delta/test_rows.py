@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyroaring
@@ -18,7 +19,7 @@ from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import Fallback, FileTask
-from lakeview.rows.together import read_together
+from lakeview.rows.together import Portion, read_together
 from lakeview.storage import Storage, open_storage
 
 ROWS = 1_000
@@ -87,6 +88,7 @@ def test_a_task_travels_with_its_positions(task: FileTask) -> None:
 
 
 MANY = Schema((*IDS, Field("x", PrimitiveType("double"))))
+GONE = (None, Positions((0, 1, 2, 3, 4)), Positions((0, 2)))
 TRACKED = Schema((*IDS, Field("new", PrimitiveType("long"))))
 
 
@@ -95,6 +97,20 @@ def small_files(folder: Path, *columns: Mapping[str, Any]) -> list[FileTask]:
     for number, others in enumerate(columns):
         pq.write_table(pa.table({"id": pa.array(range(5), pa.int64()), **others}), folder / f"{number}.parquet")
     return [FileTask(str(folder), f"{number}.parquet", MANY) for number in range(len(columns))]
+
+
+def files_of(portion: Portion) -> list[int]:
+    """The number of the task of each row."""
+    return [n for n, part in portion.by_file(np.arange(portion.rows.num_rows)) for _ in range(part.start, part.stop)]
+
+
+def test_of_some_rows_of_a_portion_those_of_each_file_are_known(tmp_path: Path) -> None:
+    tasks = [
+        replace(task, deleted_rows=gone) for task, gone in zip(small_files(tmp_path, {}, {}, {}), GONE, strict=True)
+    ]
+    (portion,) = read_together(tasks, open_storage(str(tmp_path)))
+    assert portion.rows["id"].to_pylist() == [0, 1, 2, 3, 4, 1, 3, 4]
+    assert list(portion.by_file(np.array([2, 2, 4, 7]))) == [(0, slice(0, 3)), (2, slice(3, 4))]
 
 
 @pytest.mark.parametrize(
@@ -121,11 +137,11 @@ def test_files_that_are_read_together_give_the_rows_of_each(
     alone = [(n, str(row)) for n, task in enumerate(tasks) for b in read_task(task) for row in b.to_pylist()]
     portions = list(read_together(tasks, open_storage(str(tmp_path))))
     together = [
-        (number, str(row)) for p in portions for number, row in zip(p.files.tolist(), p.rows.to_pylist(), strict=True)
+        (number, str(row)) for p in portions for number, row in zip(files_of(p), p.rows.to_pylist(), strict=True)
     ]
     assert together == alone
     positions = [(n, row["id"]) for n, task in enumerate(tasks) for b in read_task(task) for row in b.to_pylist()]
-    assert [pair for p in portions for pair in zip(p.files.tolist(), p.positions.tolist(), strict=True)] == positions
+    assert [pair for p in portions for pair in zip(files_of(p), p.positions.tolist(), strict=True)] == positions
     assert all(p.rows.num_rows <= max(batch_rows, 5) for p in portions)
 
 
@@ -175,7 +191,7 @@ def test_files_of_long_rows_are_read_in_small_portions(tmp_path: Path, monkeypat
     monkeypatch.setattr("lakeview.rows.together._BYTES", 100)  # 5 rows of 16 bytes are 80
     tasks = small_files(tmp_path, *[{"x": [0.5] * 5}] * 3)
     portions = list(read_together(tasks, open_storage(str(tmp_path))))
-    assert [p.files.tolist() for p in portions] == [[n] * 5 for n in range(3)]
+    assert [files_of(p) for p in portions] == [[n] * 5 for n in range(3)]
     assert [p.positions.tolist() for p in portions] == [list(range(5))] * 3
 
 
@@ -186,5 +202,5 @@ def test_files_with_dictionaries_are_portions_of_their_own(tmp_path: Path) -> No
     schema = Schema((Field("x", PrimitiveType("string")),))
     tasks = [FileTask(str(tmp_path), name, schema) for name in "01"]
     portions = list(read_together(tasks, open_storage(str(tmp_path))))
-    assert [p.files.tolist() for p in portions] == [[0] * 5, [1] * 5]
+    assert [files_of(p) for p in portions] == [[0] * 5, [1] * 5]
     assert all(p.rows.column("x").to_pylist() == texts.to_pylist() for p in portions)

@@ -70,7 +70,7 @@ class FileGroup:
         if self._needed is not None and self._whole is not None:
             schema = self._needed.schema
         for portion in portions_of(self._files, self._reader.storage, schema):
-            self._counts += np.bincount(portion.files, minlength=len(self._files))
+            np.add.at(self._counts, portion.files, np.diff(portion.ends, prepend=0))
             if self._whole is not None:
                 size += portion.rows.nbytes
                 self._whole.append(portion)

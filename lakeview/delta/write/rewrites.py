@@ -44,12 +44,13 @@ def apply_changes(parts: Iterable[Rewrite]) -> Iterator[pa.RecordBatch]:
     pending: list[Rewrite] = []
     size = 0
     for part in parts:
-        if pending and (size + part.rows.nbytes > _TOGETHER_BYTES or not _alike(part, pending[0])):
+        more = part.rows.nbytes
+        if pending and (size + more > _TOGETHER_BYTES or not _alike(part, pending[0])):
             yield from _apply_to(pending)
             pending, size = [], 0
         pending.append(part)
-        size += part.rows.nbytes
-        if part.rows.nbytes > _TOGETHER_BYTES // 2:  # a large one is not kept beside the next
+        size += more
+        if more > _TOGETHER_BYTES // 2:  # a large one is not kept beside the next
             yield from _apply_to(pending)
             pending, size = [], 0
     yield from _apply_to(pending)
