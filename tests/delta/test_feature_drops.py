@@ -151,12 +151,61 @@ def test_a_feature_of_readers_goes_with_the_history_that_used_it(
     check_rows(DeltaTable(table.storage), 7, 8)
 
 
+VECTORS = {"delta.enableDeletionVectors": "true"}
+
+
+@pytest.mark.parametrize("partition_by", [(), ("id",)], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("more", [{}, {"delta.enableRowTracking": "true", "delta.enableChangeDataFeed": "true"}])
+def test_files_with_deletion_vectors_are_written_again_before_their_feature_goes(
+    tmp_path: Path, more: dict[str, str], partition_by: tuple[str, ...]
+) -> None:
+    columns = {"id": "long", "n": "long"}
+    table = lv.create_table(str(tmp_path / "t"), columns, properties=VECTORS | more, partition_by=partition_by)
+    for first in (1, 4):
+        ids = pa.array([first] * 2 + [first + 1], pa.int64())
+        table.append(pa.table({"id": ids, "n": pa.array(range(3), pa.int64())}))
+    table.delete("id = 1 AND n = 1")
+    rows = table.scan(row_tracking=bool(more)).collect().sort("id", "n")
+    files = set(table.files()["path"])
+    with pytest.raises(UnsupportedTableError, match="version 0, which the log still has, used it"):
+        table.drop_feature("deletionVectors")
+    assert table.history(3)["operation"].to_list() == ["REORG", "UNSET TBLPROPERTIES", "DELETE"]
+    assert table.state().adds(["vector"])["vector"].is_null().all()
+    assert len(files - set(table.files()["path"])) == 1, "files without a vector stay"
+    assert table.scan(row_tracking=bool(more)).collect().sort("id", "n").equals(rows)
+    check_rows(table, 1, 2, 4, 4, 5)
+    table.append(pa.table({"id": pa.array([6], pa.int64()), "n": pa.array([0], pa.int64())}))
+    assert table.drop_feature("deletionVectors", truncate_history=True, clock=days_later(1.1)) == table.latest_version
+    assert "deletionVectors" not in (table.state().protocol.writer_features or ())
+    check_rows(table, 1, 2, 4, 4, 5, 6)
+
+
+def test_files_are_written_again_after_a_delete_that_collides(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path / "t"), {"id": "long"}, properties=VECTORS)
+    table.append(numbers(1, 2, 3))
+    table.delete("id = 2")
+    others = iter([DeltaTable(table.storage)])
+
+    def begin(operation: str, **arguments: Any) -> Transaction:
+        txn = table.transaction(operation, **arguments)
+        if operation == "REORG":
+            for writer in others:
+                writer.delete("id = 3")
+        return txn
+
+    with pytest.raises(UnsupportedTableError, match="which the log still has, used it"):
+        drop_feature(table, begin, "deletionVectors", truncate_history=False, clock=system_clock)
+    table.refresh()
+    assert table.history(2)["operation"].to_list() == ["DELETE", "UNSET TBLPROPERTIES"], "which left no vector"
+    check_rows(table, 1)
+
+
 def test_no_history_goes_for_a_feature_that_is_in_use(tmp_path: Path) -> None:
-    table = lv.create_table(str(tmp_path / "t"), {"id": "long"}, properties={"delta.enableDeletionVectors": "true"})
+    table = lv.create_table(str(tmp_path / "t"), {"id": "long"}, properties={"delta.columnMapping.mode": "name"})
     table.append(numbers(1))
     table.checkpoint()
-    with pytest.raises(InvalidRequestError, match="uses deletionVectors"):
-        table.drop_feature("deletionVectors", truncate_history=True, clock=days_later(9))
+    with pytest.raises(InvalidRequestError, match="uses columnMapping"):
+        table.drop_feature("columnMapping", truncate_history=True, clock=days_later(9))
     assert table.history()["version"].to_list() == [1, 0]
 
 

@@ -17,7 +17,7 @@ from lakeview.delta.write.definition import Definition
 from lakeview.model.clock import Clock
 from lakeview.model.snapshot import milliseconds
 
-_OWN_METRICS = frozenset({"DELETE", "UPDATE", "MERGE", "OPTIMIZE", "RESTORE", "CONVERT", "CLONE"})
+_OWN_METRICS = frozenset({"DELETE", "UPDATE", "MERGE", "OPTIMIZE", "REORG", "RESTORE", "CONVERT", "CLONE"})
 """Operations that count what they do in words of their own."""
 
 _FILES_OF_ROWS = (

@@ -16,6 +16,7 @@ from lakeview.delta.write.feature_removal import (
     traces,
 )
 from lakeview.delta.write.log_cleanup import truncate_log
+from lakeview.delta.write.optimize import purge
 from lakeview.delta.write.property_changes import PropertyChanges
 from lakeview.delta.write.target import Target, until_made
 from lakeview.model.clock import Clock
@@ -27,8 +28,9 @@ _RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 def drop_feature(
     table: Target, begin: Callable[..., PropertyChanges], feature: str, *, truncate_history: bool, clock: Clock
 ) -> int | None:
-    """Take a feature out of the protocol; returns the version. What the table keeps for it goes before, by a commit of
-    its own, which stays where the feature cannot be dropped yet. `begin`: gives a transaction of the table.
+    """Take a feature out of the protocol; returns the version. What the table keeps for it goes before, by commits of
+    their own, which stay where the feature cannot be dropped yet: files with deletion vectors are written again.
+    `begin`: gives a transaction of the table.
 
     `truncate_history`: delete what lies before the newest checkpoint that is older than a day, or than
     `delta.dropFeatureTruncateHistory.retentionDuration`. InvalidRequestError for a feature that needs no history gone;
@@ -58,6 +60,9 @@ def _drop(
         parameters = {"properties": json_text(own.properties)} if own.properties else {}
         with begin(OPERATIONS[feature], parameters=parameters, clock=clock) as txn:
             txn.remove_traces(feature)
+    if feature == "deletionVectors":
+        with begin("REORG", parameters={"predicate": "[]", "applyPurge": "true"}, clock=clock) as txn:
+            purge(txn)
     if truncate_history:
         table.refresh()
         state = table.state()

@@ -192,13 +192,14 @@ def _refusal(
 
 OPERATIONS: Mapping[str, str] = {
     "clustering": "CLUSTER BY", "domainMetadata": "DOMAIN METADATA CLEANUP", "rowTracking": "ROW TRACKING UNBACKFILL",
-    "v2Checkpoint": "UNSET TBLPROPERTIES",
+    "v2Checkpoint": "UNSET TBLPROPERTIES", "deletionVectors": "UNSET TBLPROPERTIES",
 }  # fmt: skip
 """Features whose traces go by a commit of their own, before the one that drops the feature, and its operation: a domain
 that is removed, and files without the ids they had, are actions that the feature itself allows."""
 
 _UNSET_BEFORE: Mapping[str, tuple[str, ...]] = {
-    "v2Checkpoint": ("delta.checkpointPolicy",), "rowTracking": (ROW_TRACKING, *MATERIALIZED.values()),
+    "v2Checkpoint": ("delta.checkpointPolicy",), "deletionVectors": ("delta.enableDeletionVectors",),
+    "rowTracking": (ROW_TRACKING, *MATERIALIZED.values()),
 }  # fmt: skip
 _UNSET_WITH: Mapping[str, tuple[str, ...]] = {
     "inCommitTimestamp": (

@@ -68,6 +68,16 @@ def optimize(
     return rearrangements
 
 
+def purge(txn: PendingCommit) -> None:
+    """Write each file with a deletion vector again, without the rows that it names, `dataChange` false. The commit of
+    another writer that changes one of these files collides with it."""
+    work = txn.row_changes()
+    files = [file for file in txn.live_files(None) if file.row["vector"] is not None]
+    with txn.files.operation():
+        moves = [rewrite(work, txn.files, [file], (), txn.clock) for file in files]
+    txn.finish(work, optimize_metrics(moves))
+
+
 def groups_of(files: Iterable[LiveFile], target_bytes: int, z_order_by: Sequence[str]) -> list[list[LiveFile]]:
     """The files that are written together: of one partition each; those that are well as they are left out."""
     return list(_groups(files, target_bytes, whole=bool(z_order_by)))
