@@ -25,6 +25,8 @@ NARROW = "narrow-"
 """What the key of a container begins with that pages wider than `widths.NARROW_PAGE` do not show."""
 MOST_SHOWN = 40
 """Letters of a name that a link has wrong."""
+_LONGEST_FACT = 1_000
+"""Letters of a name or value beside others: a log may have any number."""
 _UNSCROLLED = 20
 """Rows of sentences that are shown without a scroll bar."""
 
@@ -143,8 +145,9 @@ def tile(
 
 
 def facts(*groups: Mapping[str, str | None]) -> None:
-    """Names and values in two columns, group after group; None is unknown."""
-    pairs = [(escape(name), escape("unknown" if value is None else value)) for g in groups for name, value in g.items()]
+    """Names and values in two columns, group after group; None is unknown. What is very long is cut."""
+    texts = [(name, "unknown" if value is None else value) for group in groups for name, value in group.items()]
+    pairs = [(escape(shorten(name, _LONGEST_FACT)), escape(shorten(value, _LONGEST_FACT))) for name, value in texts]
     rows = {"name": [name for name, _ in pairs], "value": [value for _, value in pairs]}
     st.table(rows, border="horizontal", hide_header=True, hide_index=True)
 

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import lakeview as lv
 from lakeview.app import commits, timeline_filters, widths
+from lakeview.app.components import BROKEN_LINES, ROW_HEIGHT
 from lakeview.app.query import budget
 from lakeview.inspection import inspection
 from tests.builders.actions import add as add_action
@@ -251,6 +252,17 @@ def test_the_writers_tab_says_who_writes_what(good: Path) -> None:
     work = app.dataframe[1].value.set_index("writer")
     assert work.loc["ingest", "append"] == 4
     assert work.loc["ingest", "rows"] == "120"
+
+
+@pytest.mark.parametrize(("engines", "height"), [(["a/1"], ROW_HEIGHT), (["a/1", "a/1 b/2" * 6], BROKEN_LINES)])
+def test_the_engines_of_a_writer_are_broken_where_they_do_not_fit(
+    engines: list[str], height: int, tmp_path: Path
+) -> None:
+    history = DeltaHistory(tmp_path / "t").create()
+    for engine in engines:
+        history.commit(info(operation="WRITE", userName="li", engineInfo=engine))
+    tables = open_page("timeline", tmp_path / "t", tab="Writers").dataframe
+    assert [table.proto.row_height for table in tables] == [height, ROW_HEIGHT]
 
 
 def test_operations_and_writers_of_the_list_beside_the_chart_share_its_room(tmp_path: Path) -> None:

@@ -297,6 +297,16 @@ def test_who_could_read_a_table_once_it_is_shared() -> None:
     )
 
 
+def test_features_and_writers_of_any_length_are_cut_in_sentences() -> None:
+    needs = views.engines.requirements.needs(
+        snapshot(delta("f" * 10_000, reading=False)), {"f" * 10_000: Origin(3, None, "w" * 10_000)}
+    )
+    (feature,) = views.engines.compatibility.required_features(needs)
+    ((cause, _, _),) = views.engines.compatibility.causes(views.engines.compatibility.compatibility(needs, "delta"))
+    assert feature == f"{'f' * 79}\N{HORIZONTAL ELLIPSIS} (v3)"
+    assert len(cause) < 200
+
+
 def test_a_cause_is_told_once_with_how_many_engines_fail_and_how_many_are_unknown() -> None:
     table_snapshot = snapshot(delta("deletionVectors", "a feature of tomorrow"))
     needs_found = views.engines.requirements.needs(table_snapshot, {"deletionVectors": Origin(4, None, "li")})

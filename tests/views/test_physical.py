@@ -56,6 +56,20 @@ def test_columns_add_up_their_chunks_largest_first() -> None:
     assert columns["dictionary"].to_list() == [True, False]
 
 
+def test_types_and_structures_are_short() -> None:
+    flags = "is_from_converted_type=false, force_set_converted_type=false"
+    types = {
+        f"Timestamp(isAdjustedToUTC=true, timeUnit=microseconds, {flags})": "Timestamp(UTC, microseconds)",
+        "Decimal(precision=30, scale=6)": "Decimal(30, 6)",
+        "Int(bitWidth=16, isSigned=false)": "Int(16, unsigned)",
+    }
+    chunks = [chunk(0, f"c{i}", 10 - i, 30, logical_type=text) for i, text in enumerate(types)]
+    columns = views.files.layout.column_chunks(file(*chunks))
+    assert columns["type"].to_list() == [f"{text} (INT64)" for text in types.values()]
+    assert columns["dictionary"].to_list() == [True] * 3
+    assert "dictionary" not in "".join(columns["structures"]), "the encodings say so"
+
+
 def test_row_groups_have_the_range_of_one_column() -> None:
     physical_rows = file(chunk(1, "a", 5, 6), chunk(0, "a", 1, 2, min_text="3", max_text="9"), chunk(0, "b", 2, 2))
     groups = views.files.layout.row_groups(physical_rows, "a")

@@ -9,7 +9,7 @@ from lakeview import charts, views
 from lakeview.app import answers, cache, columns, downloads, selection, widths
 from lakeview.app.cache import cache_values
 from lakeview.app.commits import open_picked
-from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
+from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import page_number
@@ -19,6 +19,8 @@ _LIVES_NOTE = (
     "one band for files added and removed together; blue is live, gray was rewritten, orange removed; "
     "a click opens the commit"
 )
+_ONE_LINE = 40
+"""Letters of engines that a line of their column has room for at 900 pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ def _writer_table(writers: pl.DataFrame) -> None:
         "rows": columns.text("rows +", of="records_text", right=True, help="≥: some commits do not record rows"),
         "bytes_added": columns.size("written"),
     }
+    is_long = bool((writers["engines"].str.len_chars() > _ONE_LINE).any())
     for key, table_columns in (("writers-table", rhythm), ("writers-work", work)):
         frame(
             writers,
@@ -80,6 +83,7 @@ def _writer_table(writers: pl.DataFrame) -> None:
             **row_link(key, writers, "timeline", lambda row: selection.link(writer=row["writer"])),
             unknown="unknown",
             height=20 * ROW_HEIGHT,
+            row_height=BROKEN_LINES if is_long and table_columns is rhythm else ROW_HEIGHT,
         )
 
 

@@ -10,6 +10,7 @@ from datetime import date
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.model.printable import shorten_column
 from lakeview.views.engines.rules import Engine, Side, Source, all_words, engines
 from lakeview.views.units import version_label
 
@@ -37,6 +38,8 @@ sources of the answers, that of the blame first, joined by lines; all of the eng
 `checked`: when the oldest of them was read."""
 
 _Need = Mapping[str, object]
+_LONGEST_NAME = 80
+"""Letters of a feature or writer in a sentence: a log may give any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ def search(compatibility: pl.DataFrame, text: str) -> pl.DataFrame:
 def causes(compatibility: pl.DataFrame) -> list[tuple[str, int, int]]:
     """Each feature to blame with what enabled it, once: `columnMapping (v9, li, 2026-07-01)`; how many engines fail to
     read or write because of it, and of how many it is unknown."""
-    cause = pl.concat_str("blame", pl.lit(" ("), turned_on(), pl.lit(")"))
+    cause = pl.concat_str(shorten_column(pl.col("blame"), _LONGEST_NAME), pl.lit(" ("), turned_on(), pl.lit(")"))
     fails = pl.any_horizontal(pl.col("read", "write") == "no")
     rows = compatibility.select(cause=cause, fails=fails).drop_nulls("cause")
     counts = rows.group_by("cause", maintain_order=True).agg(
@@ -135,16 +138,15 @@ def notes(compatibility: pl.DataFrame) -> list[tuple[str, str]]:
 
 def required_features(needs: pl.DataFrame) -> list[str]:
     """Each feature of NEEDS with the version that enabled it: `columnMapping (v9)`."""
-    return (
-        needs.select(pl.concat_str("feature", pl.lit(" ("), turned_on(brief=True), pl.lit(")"))).to_series().to_list()
-    )
+    feature = shorten_column(pl.col("feature"), _LONGEST_NAME)
+    return needs.select(pl.concat_str(feature, pl.lit(" ("), turned_on(brief=True), pl.lit(")"))).to_series().to_list()
 
 
 def turned_on(*, brief: bool = False) -> pl.Expr:
     """What turned the blamed feature on, in words, of COMPATIBILITY or NEEDS: `v9, li` or `v3.metadata.json`, with the
     day; `unknown` where the history that would tell is gone. `brief`: without writer and day."""
     day = pl.col("timestamp").dt.date().cast(pl.String)
-    more = [] if brief else [pl.col("writer"), day]
+    more = [] if brief else [shorten_column(pl.col("writer"), _LONGEST_NAME), day]
     commit = pl.concat_str(version_label("since"), *more, separator=", ", ignore_nulls=True)
     file = pl.concat_str("recorded_in", *more[1:], separator=", ", ignore_nulls=True)
     return (

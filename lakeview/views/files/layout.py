@@ -45,16 +45,31 @@ ROW_GROUPS = pl.Schema(
 """One row a row group, in order; sizes in bytes; the range is that of one chosen column, null without statistics."""
 
 
+_SHORT_TYPES = {
+    "precision=": "",
+    "scale=": "",
+    "bitWidth=": "",
+    "timeUnit=": "",
+    "isSigned=true": "signed",
+    "isSigned=false": "unsigned",
+    "isAdjustedToUTC=true": "UTC",
+    "isAdjustedToUTC=false": "no zone",
+}
+"""Parts of a logical type that pyarrow writes, and what is shown: `Decimal(30, 6)`, `Timestamp(UTC, microseconds)`."""
+
+
 def column_chunks(file: PhysicalFile) -> pl.DataFrame:
     """COLUMN_CHUNKS of a file."""
 
     def join_texts(name: str) -> pl.Expr:
         return pl.col(name).str.split(", ").explode(empty_as_null=True, keep_nulls=True).unique().sort().str.join(", ")
 
+    logical = pl.col("logical_type").str.replace_all(r", (is_from|force_set)_converted_type=\w+", "")
+    logical = logical.str.replace_many(_SHORT_TYPES)
     type_ = (
         pl.when(pl.col("logical_type").is_null())
         .then("physical_type")
-        .otherwise(format_expression("{} ({})", "logical_type", "physical_type"))
+        .otherwise(format_expression("{} ({})", logical, "physical_type"))
     )
     every = ("dictionary", "page_index", "bloom_filter")
     grouped = file.chunks.group_by("column", "stored_as", maintain_order=True).agg(
@@ -71,8 +86,8 @@ def column_chunks(file: PhysicalFile) -> pl.DataFrame:
             share=pl.when(size.sum() > 0).then(size / size.sum()),
             ratio=pl.when(size > 0).then(pl.col("uncompressed") / size),
             per_value=pl.when(pl.col("values") > 0).then(size / pl.col("values")),
-            structures=pl.concat_str(
-                *(pl.when(name).then(pl.lit(name.replace("_", " "))) for name in every),
+            structures=pl.concat_str(  # of a dictionary the encodings tell
+                *(pl.when(name).then(pl.lit(name.replace("_", " "))) for name in every[1:]),
                 separator=", ",
                 ignore_nulls=True,
             ),
