@@ -67,6 +67,8 @@ def physical_file(
             raise _footer_error(name, f"its footer of {length:,} bytes is longer than the file of {size:,}")
         if length + 8 > len(tail):
             tail = storage.read_range(path, size - length - 8, length + 8)
+    except DataFileMissingError:
+        raise
     except FileNotFoundError as error:
         raise DataFileMissingError(
             f"data file {name} is in the log and not in the store",

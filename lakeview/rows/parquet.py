@@ -114,6 +114,8 @@ def _errors_of(task: FileTask) -> Iterator[None]:
     """Turns the errors of reading a file into ours, which name it."""
     try:
         yield
+    except DataFileMissingError:  # its store has said it in words of its own
+        raise
     except FileNotFoundError as error:
         raise DataFileMissingError(
             f"data file {task.path} is in the log of {task.root} but not in the store",

@@ -295,7 +295,7 @@ def test_a_store_that_goes_on_refusing_is_told_without_its_url(
 
 
 FILE_FAULTS = {
-    "a file that is gone": (404, {}, DataFileMissingError, "data file f2 is in the log"),
+    "a file that is gone": (404, {}, DataFileMissingError, "^file f2 is in the server's list but not in its store"),
     "a file that is shorter than listed": (
         206,
         {"Content-Range": "bytes 0-2/3"},
@@ -327,6 +327,17 @@ def test_a_data_file_that_cannot_be_had(
     server.answer_with("files/f2", status, b"PAR", headers, times=9)
     with pytest.raises(error, match=message):
         open_by_profile(profile).scan().collect()
+
+
+def test_a_deletion_vector_and_a_footer_that_are_gone(server: SharingServer, profile: Path) -> None:
+    story = server.share(NAME, {"id": "long"}, delta=True, features=("deletionVectors",))
+    story.holds(story.file({"id": [1, 2]}, deleted=[0]))
+    server.answer_with(r"files/f1\.bin", 404)
+    with pytest.raises(DataFileMissingError, match=r"^file /deletion-vectors/f1\.bin is in the server's list"):
+        open_by_profile(profile).scan().collect()
+    server.answer_with("files/f1", 410)
+    with pytest.raises(DataFileMissingError, match=r"^file f1 is in the server's list"):
+        open_by_profile(profile).physical("f1")
 
 
 def test_a_store_without_ranges_sends_small_files_whole_and_once(server: SharingServer, profile: Path) -> None:

@@ -90,6 +90,8 @@ class DeletionVector:
             raise corrupt_vector(path, f"the log says {self.size_in_bytes:,} bytes at {start:,}")
         try:
             version, entry = self._parts(path, start, storage)
+        except DataFileMissingError:
+            raise
         except FileNotFoundError as error:
             what = f"deletion vector file {path} is in the log of {storage.root} but not in the store"
             raise _missing(path, what) from error

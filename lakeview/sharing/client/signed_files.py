@@ -16,6 +16,7 @@ from lakeview.model.config import Config
 from lakeview.model.errors import (
     AccessDeniedError,
     CorruptTableError,
+    DataFileMissingError,
     LakeviewError,
     SharingError,
     UnsupportedTableError,
@@ -170,7 +171,7 @@ class SignedFiles(Storage):
                 self._near = min(_NEAR, max(0, self._remaining(location) // 4))
 
     def _fetch(self, path: str, start: int, length: int) -> bytes:
-        """A range of a file. FileNotFoundError if it is gone, SharingError if the store answers otherwise."""
+        """A range of a file. DataFileMissingError if it is gone, SharingError if the store answers otherwise."""
         self.count("read")
         location = self._fresh_url(path)
         try:
@@ -216,7 +217,11 @@ class SignedFiles(Storage):
                     self._blocks.put((path, number), data[number * BLOCK : (number + 1) * BLOCK])
                 data = data[start : start + length]
             case 404 | 410:
-                raise FileNotFoundError(path)
+                raise DataFileMissingError(
+                    f"file {path} is in the server's list but not in its store: perhaps it was vacuumed",
+                    fix="refresh to read the latest version, or ask the data provider",
+                    place=path,
+                )
             case 416:
                 data = b""
             case _:
