@@ -146,11 +146,16 @@ def _tables_below(folder: str) -> pl.DataFrame:
 
 
 def _draw_tables(folder: str, matches: pl.DataFrame) -> None:
-    """A card with the tables in a folder's folders, from which one is chosen."""
-    claim = f"{folder} is no table, but has {views.units.count_text(matches.height, 'table')} in its folders"
-    note = ":small[:gray[two levels deep; tick a row to open the table]]"
+    """A card with the tables of a profile or in a folder's folders, from which one is chosen."""
+    number = views.units.count_text(matches.height, "table")
+    claim, note = (
+        f"{folder} is no table, but has {number} in its folders",
+        "two levels deep; tick a row to open the table",
+    )
+    if "sharing" in matches["format"]:
+        claim, note = f"{folder} is a profile with {number}", "tick a row to open the table"
     with st.container(border=True, gap="small"):
-        st.markdown(f":gray[:material/folder_open:] &ensp; **{escape(claim)}** &ensp; {note}")
+        st.markdown(f":gray[:material/folder_open:] &ensp; **{escape(claim)}** &ensp; :small[:gray[{note}]]")
         table_columns = {"name": columns.text("table"), "format": columns.text("format")}
         links = row_link("near-tables", matches, "overview", lambda row: {"table": row["address"]})
         frame(matches.with_columns(pl.col("format").str.to_titlecase()), table_columns, key="near-tables", **links)

@@ -194,6 +194,12 @@ def _no_table(storage: Storage, above: str | None) -> NotATableError:
         return NotATableError(f"{storage.root} is no table, but lies in one", fix=f"open {above}", place=storage.root)
     # not a listing of all that lies below: the address may be the root of a disk
     if is_local(storage.root) and storage.exists(storage.root):
+        if storage.root.endswith(".share"):
+            return NotATableError(
+                f"{storage.root} is the profile of a share, not a table",
+                fix=f"open {storage.root}#share.schema.table; `lakeview tables {storage.root}` lists its tables",
+                place=storage.root,
+            )
         reason = "it is a file"
     elif not storage.holds_files():
         reason = "the folder is empty or not there"

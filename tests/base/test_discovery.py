@@ -59,6 +59,14 @@ def test_what_is_no_table_is_not_listed_whole(tmp_path: Path, monkeypatch: pytes
         lv.open_table(tmp_path / "f")
 
 
+def test_a_profile_is_no_table_and_leads_to_its_tables(tmp_path: Path) -> None:
+    profile = tmp_path / "team.share"
+    profile.write_text("{}")
+    with pytest.raises(NotATableError, match=r"team\.share is the profile of a share, not a table") as caught:
+        lv.open_table(profile)
+    assert f"lakeview tables {profile}" in (caught.value.fix or "")
+
+
 @pytest.mark.parametrize(
     "inside", ["_delta_log", "_delta_log/00000000000000000000.json", "data.parquet", "a=1", "a=1/b=2/gone.parquet"]
 )

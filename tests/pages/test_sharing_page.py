@@ -139,6 +139,17 @@ def test_a_profile_is_browsed_and_a_table_opened(served: RunningServer) -> None:
     assert all(served.token not in str(t.value) for t in app.table)
 
 
+def test_the_address_of_a_shared_table_browses_its_profile(served: RunningServer) -> None:
+    app = open_tab(0, **{PROFILE: f"{served.profile}#lake.default.months"})
+    assert app.dataframe[0].value["address"][0] == f"{served.profile}#lake.default.months"
+
+
+def test_a_profile_in_place_of_a_table_offers_its_tables(served: RunningServer) -> None:
+    app = open_page("overview", str(served.profile))
+    assert "ann.share is a profile with 8 tables**" in text(app)
+    assert "in its folders" not in text(app)
+
+
 def test_a_profile_of_a_later_version_leads_to_no_log(served: RunningServer) -> None:
     later = served.profile.with_name("later.share")
     later.write_text(json.dumps(json.loads(served.profile.read_text()) | {"shareCredentialsVersion": 3}))

@@ -17,7 +17,7 @@ from lakeview.model import config
 from lakeview.model.errors import LakeviewError
 from lakeview.sharing.client.endpoints import SharingClient
 from lakeview.sharing.client.portable_tasks import reach
-from lakeview.sharing.client.profile import Profile, read_profile
+from lakeview.sharing.client.profile import Profile, parse_address, read_profile
 
 TABS = ("As a recipient", "What is shared", "What was read")
 PROFILE, SHARE, UPLOAD, ANOTHER = SHARING_PROFILE, "share-name", "profile-upload", "another-profile"
@@ -49,7 +49,9 @@ def profile_input() -> str:
         st.markdown(f":small[:gray[{_NO_UPLOAD}]]")
     if (error := st.session_state.pop(_UPLOAD_ERROR, None)) is not None:
         raise error
-    return str(st.session_state[PROFILE]).strip()
+    name = str(st.session_state[PROFILE]).strip()
+    table = parse_address(name)
+    return name if table is None else table[0]  # the address of a shared table begins with its profile
 
 
 def _upload() -> None:
