@@ -76,7 +76,8 @@ class StreamBranch:
 
     def _after_loss(self, snapshot: int, line: list[SnapshotEntry]) -> list[SnapshotEntry]:
         if snapshot != NO_SNAPSHOT or self.has_lost_snapshots():
-            self.check_loss(snapshot, f"what followed snapshot {snapshot}")
+            is_first = snapshot == NO_SNAPSHOT
+            self.check_loss(snapshot, "the first snapshot" if is_first else f"what followed snapshot {snapshot}")
         return line
 
     def _may_follow(self, entry: SnapshotEntry | None) -> bool:

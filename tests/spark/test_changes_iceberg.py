@@ -120,6 +120,15 @@ def test_snapshots_that_are_gone_stop_a_stream(history: IcebergHistory, caplog: 
         batches(reader(history, startingVersion="latest", failOnDataLoss="false"), read | {"changes": 1005})
 
 
+def test_a_stream_begins_at_no_snapshot_whose_changes_are_unknown(history: IcebergHistory) -> None:
+    """The parent's id went with the parent, as where pyiceberg expires snapshots; its files are still there."""
+    del history.document["snapshots"][:2]
+    del history.document["snapshots"][0]["parent-snapshot-id"]
+    history._write()
+    with pytest.raises(VersionNotFoundError, match=r"the first snapshot of .* has expired before it was read"):
+        batches(reader(history, startingVersion="1003"))
+
+
 def test_a_snapshot_that_expired_after_a_rollback_brings_no_rows_again(history: IcebergHistory) -> None:
     """The branch still has its first snapshot: what followed the stream's one cannot have expired."""
     read = reader(history, startingVersion="1005").initialOffset() | {"changes": 1005}
