@@ -174,6 +174,8 @@ def test_a_moment_gives_what_was_current_then(tmp_path: Path) -> None:
     assert [table.snapshot(at=START + m).version for m in minutes] == [1001, 1001, 1002, 1003]
     with pytest.raises(VersionNotFoundError, match="begins later"):
         table.snapshot(at=START)
+    with pytest.raises(VersionNotFoundError, match="has no snapshot yet"):
+        open_iceberg(IcebergHistory(tmp_path / "empty", FIELDS).address).snapshot(at=START)
     with pytest.raises(InvalidRequestError, match="no time zone"):
         table.snapshot(at=datetime(2024, 1, 1))  # noqa: DTZ001  # what is refused
     with pytest.raises(InvalidRequestError, match="more than one"):

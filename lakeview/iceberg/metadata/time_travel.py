@@ -27,6 +27,8 @@ def at_moment(metadata: Metadata, at: datetime, address: str) -> int:
         log = [
             (s.timestamp_ms, s.snapshot_id) for s in reversed(refs.ancestors(metadata, metadata.current_snapshot_id))
         ]
+    if not log:
+        raise VersionNotFoundError(f"{address} has no snapshot yet", fix="ask for the table as it is now")
     earlier = [snapshot_id for when, snapshot_id in log if when <= at_ms]
     if not earlier:
         raise VersionNotFoundError(
