@@ -21,6 +21,8 @@ Each carries `kind` (a stable word for programs), `fix` (what to do) and `place`
 from collections.abc import Mapping
 from typing import ClassVar
 
+from lakeview.model.printable import visible
+
 _MAX_CHARACTERS = 900
 
 
@@ -36,10 +38,10 @@ class LakeviewError(Exception):
     def __init__(
         self, message: str, *, fix: str | None = None, place: str | None = None, kind: str | None = None
     ) -> None:
-        message = clip(message)
+        message = clip(visible(message))  # names in it are the table's own, and may hold what steers a terminal
         super().__init__(message)
         self.message = message
-        self.fix = None if fix is None else clip(fix)
+        self.fix = None if fix is None else clip(visible(fix))
         self.place = None if place is None else clip(place)
         self.kind = kind or self.default_kind
 

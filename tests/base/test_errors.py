@@ -64,3 +64,8 @@ def test_an_error_about_an_endless_text_shows_both_ends() -> None:
     assert error.message.endswith("end")
     assert len(str(error)) < 2_000
     assert len(str(error.place)) < 1_000
+
+
+def test_an_error_holds_nothing_that_steers_a_terminal() -> None:
+    error = LakeviewError("file \x1b[31m\u202e is gone\nin line 2", fix="delete \x07")
+    assert str(error) == "file \\x1b[31m\\u202e is gone\nin line 2\n  fix: delete \\x07"
