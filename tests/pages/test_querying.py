@@ -307,7 +307,7 @@ def test_only_rows_and_columns_can_be_given_in_part(good: Path, fields: dict[str
         ({"start": 2}, "the query was stopped after 3 seconds, with 7 rows read", "choose fewer commits"),
         (
             {"sql": "select 1 from t", "is_rowwise": True},
-            "the query was stopped after 3 seconds, with 7 rows found",
+            "the query was stopped after 3 seconds, with 7 rows read and none found",
             "filter by columns",
         ),
         ({"sql": "select sum(a) from t"}, "the query was stopped after 3 seconds, with 7 rows read", "filter by"),

@@ -79,8 +79,8 @@ def start_ahead(address: str) -> None:
 
 def rows_text(request: Request, rows: int) -> str:
     """`7 rows found`: those that passed a filter, of which reading reports no others; `7 rows read` without one, and of
-    a query whose rows come of many, as a join or an aggregate."""
-    verb = "read" if request.where is None and not request.is_rowwise else "found"
+    SQL, of whose conditions some are tried on rows that were read."""
+    verb = "read" if request.where is None else "found"
     return f"{views.units.count_text(rows, 'row') if rows else 'no row'} {verb}"
 
 
@@ -139,7 +139,8 @@ def _answer(process: QueryProcess, request: Request) -> Answer:
 
 def _time_limit_error(request: Request, seconds: float, rows: int) -> errors.InvalidRequestError:
     what = "profile" if request.profile else "query" if request.base is None else "comparison"
-    so_far = "before its first column was done" if request.profile else f"with {rows_text(request, rows)}"
+    none = " and none found" if request.is_rowwise and rows else ""  # else there would be a part
+    so_far = "before its first column was done" if request.profile else f"with {rows_text(request, rows)}{none}"
     return _over(
         f"the {what} was stopped after {seconds:g} seconds, {so_far}", f"allow it more seconds, or {request.cheaper}"
     )
