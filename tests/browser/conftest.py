@@ -23,6 +23,7 @@ BROWSER_FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--js-flags=--max-opt=1",  # most scripts run for a second: optimizing compilers take more than they bring
 )
 
 
