@@ -22,6 +22,7 @@ from lakeview.spark.datasource import LakeviewDataSource
 from lakeview.spark.reader import ChangeOptions, ChangePartition, change_rows
 from lakeview.spark.types import to_spark
 from lakeview.storage import open_storage
+from tests.breadth import with_breadth
 
 
 @pytest.fixture(scope="module", params=["derived", "feed"])
@@ -215,6 +216,7 @@ def test_a_stream_of_changes_begins_with_what_comes_from_now_on(tmp_path: Path) 
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("table", with_breadth(["derived"], ["feed"]), indirect=True)
 def test_spark_streams_changes(spark: SparkSession, table: DeltaTable, tmp_path: Path) -> None:
     options = {"readChangeFeed": "true", "startingVersion": "1", "maxFilesPerTrigger": "1"}
     changes = spark.readStream.format("lakeview").options(**options).load(table.address)
