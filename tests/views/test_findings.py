@@ -257,6 +257,11 @@ def test_partitions_that_are_too_small_are_found(size: int, claims: list[str]) -
     assert not [claim for claim in few if "smaller than" in claim], "in a small table it costs nothing"
 
 
+def test_a_large_table_without_partitions_has_none_that_are_too_small() -> None:
+    findings = found_in(Story(partitioned=False).append(1000, files=30, size=100 * MIB))
+    assert not [claim for claim in findings if "smaller than" in claim]
+
+
 def test_a_gap_between_partitions_is_found() -> None:
     story = Story().append(1, month=1).append(1, month=2).append(1, month=4)
     gap = found_in(story)["1 partition missing in the sequence"]

@@ -172,7 +172,7 @@ def partition_findings(snapshot: Snapshot) -> list[Finding]:
         evidence = f"{format_bytes(skew.largest_bytes)}; median of all {format_bytes(skew.median_bytes)}"
         findings.append(finding("partition-byte-skew", _weight(snapshot), claim, evidence, skew.largest))
     median = skew.median_bytes
-    if median is not None and median < SMALL_FILE_BYTES and _weight(snapshot) is not Severity.NOTE:
+    if skew.partitions and median is not None and median < SMALL_FILE_BYTES and _weight(snapshot) is not Severity.NOTE:
         small = sizes.filter(pl.col("partition_text").is_not_null() & (pl.col("bytes") < SMALL_FILE_BYTES)).height
         claim = f"{small:,} of {skew.partitions:,} partitions are smaller than {SMALL_FILE_BYTES >> 20} MiB"
         evidence = f"median {format_bytes(median)}; the table has {format_bytes(snapshot.size_bytes)}"
