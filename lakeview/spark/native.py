@@ -3,8 +3,8 @@
 A scan yields the columns of the table, under positions as names (`c0`, `c1`, ...), so that no column of a table can
 collide with one of ours. Partition values are Spark's own where the names of folders say what the log says, literals
 where few combinations are read. Otherwise, and for deletion vectors, a broadcast table of the files is joined by path:
-Spark's own spelling of each path is taken from Spark, and a row of a file that is not in that table fails the job, for
-it would lose its partition values or be a deleted row.
+Spark's own spelling of each path is taken from Spark, and a query that needs a value of a row whose file is not in that
+table fails, as one does that reads a row which may be deleted.
 """
 
 import math
@@ -141,16 +141,19 @@ class _Scan:
             metadata.getField("file_path").alias("path"),
             *position,
         )
-        facts = f.broadcast(self._facts(names))
-        joined = rows.join(facts, rows["path"] == facts["key"], "left")
-        is_live = f.lit(True)
+        facts = self._facts(names)
+        if not has_vectors:  # Spark leaves out a join by unique keys of which a query needs no value, as a count
+            facts = facts.coalesce(1).dropDuplicates(["key"])
+        joined = rows.join(f.broadcast(facts), rows["path"] == facts["key"], "left")
+        is_missing = f.col("key").isNull()
+        error = f.raise_error(f.concat(f.lit("lakeview planned no file "), "path"))
         if has_vectors:
             word = f.get("words", (f.col("position") / 64).cast("int"))
             is_live = f.coalesce(f.getbit(word, (f.col("position") % 64).cast("int")), f.lit(0)) == 0
-        condition = f.when(
-            f.col("key").isNull(), f.raise_error(f.concat(f.lit("lakeview planned no file "), "path")).cast("boolean")
-        ).otherwise(is_live)
-        return joined.where(condition).select(
+            joined = joined.where(f.when(is_missing, error.cast("boolean")).otherwise(is_live))
+        else:
+            values = {name: f.when(is_missing, error).otherwise(value) for name, value in values.items()}
+        return joined.select(
             *[
                 values.get(field.name, f.col(f"c{number}")).alias(f"c{number}")
                 for number, field in enumerate(self._schema)

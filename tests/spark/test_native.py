@@ -142,10 +142,28 @@ def test_a_file_that_spark_names_otherwise_fails_the_job(
     deltalake.write_deltalake(address, pa.table({"id": [1, 2], "p": [0.5, 1.5]}), partition_by=["p"])
     monkeypatch.setattr(native, "LITERAL_SCANS", 1)
     monkeypatch.setattr(native, "METADATA_PREFIX", "file:///")
+    for query in (table(spark, address), table(spark, address).where("p = 0.5").select("id")):
+        with pytest.raises(Exception, match="lakeview planned no file"):
+            query.collect()
+    assert table(spark, address).count() == 2
+    vectors = lv.create_table(
+        str(tmp_path / "vectors"), pa.schema({"id": pa.int64()}), properties={"delta.enableDeletionVectors": "true"}
+    )
+    vectors.append(pa.table({"id": [1, 2]}))
+    vectors.delete("id = 1")
     with pytest.raises(Exception, match="lakeview planned no file"):
-        table(spark, address).collect()
-    with pytest.raises(Exception, match="lakeview planned no file"):
-        table(spark, address).count()
+        table(spark, vectors.address).count()
+
+
+def test_a_query_without_partition_values_joins_none(spark: SparkSession, tmp_path: Path) -> None:
+    address = str(tmp_path / "parts")
+    deltalake.write_deltalake(address, pa.table({"id": [1, 2], "p": [0.5, 1.5]}), partition_by=["p"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "LITERAL_SCANS", 1)
+        rows = table(spark, address)
+    for query, joins in ((rows.groupBy().count(), False), (rows.where("id > 0").select("id"), False), (rows, True)):
+        execution = query._jdf.queryExecution()
+        assert ("Join" in execution.optimizedPlan().toString()) == joins
 
 
 @pytest.mark.parametrize("folder", ["[a-z]", "{x,y}", "st*r", "que?tion", "_hidden", ".dot", "p=1", "co:lon", "% 20é"])
