@@ -67,6 +67,8 @@ def cells_and_columns(
     """The cells of these columns in this order, and Streamlit's configuration of each: they share `place` pixels, and
     grow alike where there are more. One without a heading gets its name, for those who hear the table."""
     parts = {name: column.cells(_values(rows, column.of or name)) for name, column in columns.items()}
+    # escapes are wider than what they stand for
+    parts = {name: (_as_drawn(cells), label) for name, (cells, label) in parts.items()}
     visible = {
         name: cells for name, (cells, _) in parts.items() if not columns[name].may_be_absent or (cells != "").any()
     }
@@ -85,8 +87,11 @@ def pandas_rows(rows: pl.DataFrame) -> Any:
     lock meanwhile; where these wait for that lock, to call a function of Python in an expression of another user,
     the app stops for good (polars 1.x, `PyDataFrame.to_pandas`).
     """
-    rows = pl.DataFrame([visible_texts(column) if column.dtype == pl.String else column for column in rows])
-    return rows.to_arrow().to_pandas(date_as_object=False)
+    return pl.DataFrame([_as_drawn(column) for column in rows]).to_arrow().to_pandas(date_as_object=False)
+
+
+def _as_drawn(cells: pl.Series) -> pl.Series:
+    return visible_texts(cells) if cells.dtype == pl.String else cells
 
 
 def _values(rows: pl.DataFrame, of: str | tuple[str, ...]) -> pl.Series:

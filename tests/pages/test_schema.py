@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from lakeview.app import widths
 from lakeview.app.components import BROKEN_LINES, ROW_HEIGHT
+from lakeview.app.schema import panels
 from lakeview.charts.palette import LIGHT
 from tests.pages.app import column_widths, open_page, text
 from tests.pages.tables import LogWriter
@@ -46,6 +48,13 @@ def test_rules_stand_beside_their_columns_and_constraints_below(ruled: Path) -> 
         {"name": "odd", "rule": "carrier <> '*<b>$x$'"},
     ]
     assert "2 constraints · a write that violates one is refused" in text(app)
+
+
+def test_whole_numbers_are_not_cut_however_many_columns_there_are() -> None:
+    number = str(-(2**62))
+    bounds = pl.Series(["12", number, "2026-01-01", "0.123456789012345678901234", "a long text of a comment", None])
+    assert panels._uncut(bounds) == widths.heading_width(number)
+    assert panels._uncut(bounds[2:]) == widths.DAY
 
 
 @pytest.mark.parametrize(("page", "parameters"), [("schema", {"tab": "Since when"}), ("schema", {}), ("overview", {})])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from lakeview.app import columns, widths
+from lakeview.app import columns, table_cells, widths
 from lakeview.model.partition_texts import unescape_text
 from lakeview.views.partitions.keys import short_name
 
@@ -135,3 +135,12 @@ def test_longest_cells_are_those_of_the_numbers_format() -> None:
     assert widths.longest(pl.Series([0.25, 99.96]), "%.1f") == ["0.2", "100.0"]
     assert widths.longest(pl.Series(["a", "long", None]), None) == ["long"]
     assert widths.longest(pl.Series([], dtype=pl.String), None) == []
+
+
+def test_escapes_of_what_is_unseen_have_room() -> None:
+    rows = pl.DataFrame({"a": ["x\N{ZERO WIDTH SPACE}y"], "b": ["x\N{ZERO WIDTH SPACE}y" * 40]})
+    cells, configuration = table_cells.cells_and_columns(
+        rows, {"a": columns.text("a"), "b": columns.text("b")}, place=300, unknown=""
+    )
+    assert cells["a"].to_list() == [r"x\u200by"]
+    assert configuration["a"]["width"] == widths.heading_width(r"x\u200by")

@@ -89,8 +89,8 @@ def tree_table(tree: pl.DataFrame) -> None:
         "rules": columns.text("rules", help="defaults, generated and identity columns, clustering, ..."),
         "mark": columns.bound(of="null_share_mark"),
         **null_columns(part, 0),
-        "minimum": columns.bound_text("min", of="min_text", least=widths.DAY),
-        "maximum": columns.bound_text("max", of="max_text", least=widths.DAY),
+        "minimum": columns.bound_text("min", of="min_text", least=_uncut(part["min_text"])),
+        "maximum": columns.bound_text("max", of="max_text", least=_uncut(part["max_text"])),
         "range": columns.range_kind("range"),
         "distinct": columns.number(
             "distinct", help="an estimate recorded by a writer, for this version or an earlier one"
@@ -111,6 +111,12 @@ def tree_table(tree: pl.DataFrame) -> None:
     frame(part, table_columns, key="schema-tree", row_height=row_height, height=30 * ROW_HEIGHT)
     for path, comment in long.head(0 if are_most_long else _MOST_COMMENTS).select("path", "comment").iter_rows():
         st.markdown(f":small[{escape(path)} &ensp; :gray[{escape(comment)}]]")
+
+
+def _uncut(bounds: pl.Series) -> int:
+    """Pixels of a date, and of the longest whole number: one without its last digits is another number."""
+    numbers = bounds.filter(bounds.str.contains(r"^-?\d+$"))
+    return max([widths.DAY, *map(widths.heading_width, widths.longest(numbers, None))])
 
 
 def _search(tree: pl.DataFrame) -> pl.DataFrame:
