@@ -93,7 +93,7 @@ def quality(address: str, options: dict[str, Any], machine: bool, version: str |
         return
     if timeline.is_empty():
         click.echo("no commits are left in the log, or they are not shared: no load can be judged")
-    if line := views.first_lines.quality_line(findings, timeline):
+    elif line := views.first_lines.quality_line(findings, timeline):
         echo_sentence(line)
     if findings:
         echo_lines(report(findings))
