@@ -32,6 +32,10 @@ _MOST_BYTES = 128 << 20
 _LARGEST = 1 << 30
 """Bytes of the largest file that is collected whole: larger ones are read batch by batch."""
 
+_SCAN_BYTES = 1 << 20
+"""Bytes of files, on average, from which each is a scan of its own, with the values of the log as literals: a join by
+path takes 60 ms for a million rows, a scan nearly one whatever it reads (benches/bench_rows.py, all partitions)."""
+
 _AHEAD_BYTES = 8 << 20
 """Bytes of the largest file of a remote store that is read whole, ahead of its turn."""
 
@@ -146,23 +150,34 @@ class _PlainReader:
 def _scan(files: Sequence[_File], layout: Layout, query: RowQuery) -> pl.LazyFrame:
     """All columns of the query's schema, lazily."""
     recorded = [f for f in query.schema if f.name in files[0].columns]
+    if not recorded:
+        return _stored_rows(files, layout, query)
+    values = list(_log_values(files, recorded, query))
+    if sum(file.task.size for file in files) >= (len(files) - 1) * _SCAN_BYTES:
+        scans = [_stored_rows([file], layout, query) for file in files]
+        return pl.concat(
+            rows.with_columns(pl.lit(column[i : i + 1]).first().alias(column.name) for column in values)
+            for i, rows in enumerate(scans)
+        )
+    path = max([*filter(None, layout), *query.schema.names], key=len) + "_"  # a name that none of them is
+    log = pl.DataFrame([pl.Series(path, [f.path for f in files]), *values]).lazy()
+    return _stored_rows(files, layout, query, path).join(log, on=path, how="left", maintain_order="left")
+
+
+def _stored_rows(files: Sequence[_File], layout: Layout, query: RowQuery, path: str | None = None) -> pl.LazyFrame:
+    """The columns that files store, lazily; those that they lack are null. `path`: of a column for their paths."""
     stored = [f.name for f in query.schema if f.name not in files[0].columns]
     places = dict(zip(stored, layout, strict=True))
     names = {column: name for name, column in places.items() if column is not None}
-    path = max([*names, *query.schema.names], key=len) + "_"  # a name that none of them is
     rows = pl.scan_parquet(
         [f.path for f in files],
         schema={column: query.types[name] for column, name in names.items()},
         extra_columns="ignore",
         glob=False,
         hive_partitioning=False,
-        include_file_paths=path if recorded else None,
+        include_file_paths=path,
     ).rename(names)
-    rows = rows.with_columns(pl.lit(None, query.types[name]).alias(name) for name in stored if places[name] is None)
-    if not recorded:
-        return rows
-    log = pl.DataFrame([pl.Series(path, [f.path for f in files]), *_log_values(files, recorded, query)]).lazy()
-    return rows.join(log, on=path, how="left", maintain_order="left")
+    return rows.with_columns(pl.lit(None, query.types[name]).alias(name) for name in stored if places[name] is None)
 
 
 def _log_values(files: Sequence[_File], columns: Sequence[Field], query: RowQuery) -> Iterator[pl.Series]:

@@ -126,7 +126,13 @@ def test_plain_files_are_read_together_and_right(plain: DeltaHistory, readers: R
     assert {name for names in readers.together for name in names} <= {"0.parquet", "1.parquet", "2.parquet"}
 
 
-def test_partition_values_come_from_the_log(history: DeltaHistory, readers: Readers) -> None:
+@pytest.mark.parametrize(
+    ("least_bytes", "scans"), [(1 << 20, [2, 1]), (0, [1, 1, 1])], ids=["joined by path", "a literal in each scan"]
+)
+def test_partition_values_come_from_the_log(
+    history: DeltaHistory, readers: Readers, monkeypatch: pytest.MonkeyPatch, least_bytes: int, scans: list[int]
+) -> None:
+    monkeypatch.setattr(plain_files, "_SCAN_BYTES", least_bytes)
     columns = {"id": "long", "day": "date", "amount": "decimal(9,2)", "at": "timestamp"}
     history.create(columns, partition_by=("day", "amount", "at"))
     values: list[dict[str, str | None]] = [
@@ -147,7 +153,7 @@ def test_partition_values_come_from_the_log(history: DeltaHistory, readers: Read
         (0, date(2026, 3, 1)),
         (10, date(2026, 3, 1)),
     ]
-    assert [len(names) for names in readers.together] == [2, 1]
+    assert [len(names) for names in readers.together] == scans
     assert not readers.alone
 
 
