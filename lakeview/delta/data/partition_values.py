@@ -91,8 +91,7 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
     for field in fields:  # a series called ^x$ would be a pattern to polars: names come last
         text = maps.select(pl.col("values").map.get(field.stored_name)).to_series().alias("text")
         column = parse_values(text, field.type)
-        if not calendar(column).all():  # Python has no such day, and a value has to travel with its task
-            column = column.set(~calendar(column), None)
+        column = within_calendar(column)
         bad = column.is_null() & text.is_not_null() & (text != "")
         if bad.any():
             value = text.filter(bad)[0]
@@ -115,6 +114,15 @@ def calendar(values: pl.Series) -> pl.Series:
     day = units[values.dtype.time_unit] if isinstance(values.dtype, pl.Datetime) else 1
     # a series called ^x$ would be a pattern to polars
     return values.alias("values").to_physical().is_between(_FIRST_DAY * day, (_LAST_DAY + 1) * day - 1)
+
+
+def within_calendar(values: pl.Series) -> pl.Series:
+    """Dates and times, null where they lie outside the years 1 to 9999: Python has no such day, and a value has to
+    travel with its task. Values of other types as they are."""
+    if not values.dtype.is_temporal():
+        return values
+    inside = calendar(values)
+    return values if inside.all() else values.set(~inside, None)
 
 
 def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:

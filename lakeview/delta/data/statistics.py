@@ -11,7 +11,7 @@ from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known
 from lakeview.delta.data.decimal_bounds import loosen
 from lakeview.delta.data.document_values import Columns, Kind, null_columns
 from lakeview.delta.data.documents import Documents
-from lakeview.delta.data.partition_values import calendar
+from lakeview.delta.data.partition_values import within_calendar
 from lakeview.delta.data.type_widening import type_changes
 from lakeview.delta.log.state import TableState
 from lakeview.delta.properties import value
@@ -31,8 +31,8 @@ _STRING_PREFIX = 32
 _PREFIX_PROPERTY = "delta.dataSkippingStringPrefixLength"
 _SEED = 0
 _WITH_MICROSECONDS = len("2026-01-01T00:00:00.123456")
-_CUT_OFF = pl.duration(microseconds=999)
-"""What a writer may have cut off a timestamp: "Timestamp columns are truncated down to milliseconds" (delta protocol,
+_CUT_OFF = 999
+"""Microseconds that a writer may have cut off: "Timestamp columns are truncated down to milliseconds" (delta protocol,
 Per-file Statistics)."""
 
 
@@ -134,9 +134,7 @@ class LeafStatistics:
         dtype = polars_type(field.type)
         for side, key in _SIDES:
             raw = documents[key, *path]
-            bound = first_known(typed_bounds(raw, field.type), parsed.find((key, *path), dtype))
-            if bound.dtype.is_temporal():  # a day that Python has not would bring down who shows it
-                bound = bound.set(~calendar(bound), None)
+            bound = within_calendar(first_known(typed_bounds(raw, field.type), parsed.find((key, *path), dtype)))
             sure = self._precise(bound, raw, field.type)
             if side == "max" and sure is not None and isinstance(bound.dtype, pl.Datetime):
                 bound = _raise_bounds(bound, sure)
@@ -164,7 +162,7 @@ class LeafStatistics:
             case PrimitiveType("timestamp" | "timestamp_ntz"):
                 longest = raw.str.len_bytes().max()
                 if not isinstance(longest, int) or longest < _WITH_MICROSECONDS:
-                    return pl.repeat(False, raw.len(), dtype=pl.Boolean, eager=True)
+                    return pl.Series([False]).new_from_index(0, raw.len())
                 return raw.str.contains(r"\.\d{6}")
         return None
 
@@ -235,6 +233,6 @@ def _units(texts: pl.Series) -> pl.Series:
 def _raise_bounds(highest: pl.Series, sure: pl.Series) -> pl.Series:
     """Upper bounds of timestamps, raised by what may have been cut off: where they are whole milliseconds, and not
     `sure` to occur."""
-    frame = pl.DataFrame({"high": highest, "sure": sure.fill_null(value=False)})
-    cut = ~pl.col("sure") & (pl.col("high").dt.epoch("us") % 1_000 == 0)
-    return frame.select(pl.when(cut).then(pl.col("high") + _CUT_OFF).otherwise("high").alias("high")).to_series()
+    high = highest.to_physical()
+    cut = (high % 1_000 == 0) & ~(sure.fill_null(value=False) if sure.null_count() else sure)
+    return (high + cut.cast(pl.Int64) * _CUT_OFF).cast(highest.dtype)
