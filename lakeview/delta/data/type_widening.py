@@ -7,7 +7,7 @@ from lakeview.delta.data.schemas import primitive_type
 from lakeview.model.data_types import VOID, DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import Schema
-from lakeview.model.type_tree import fields_below
+from lakeview.model.type_tree import nodes
 
 TYPE_CHANGES = "delta.typeChanges"
 
@@ -27,9 +27,9 @@ def check_type_changes(schema: Schema) -> None:
 
     Files from before such a change would hold values that no rule turns into today's.
     """
-    every = ((column, change) for column, field in fields_below(schema) for change in type_changes(field))
-    for column, change in every:
-        place = f"{column}.{change['fieldPath']}" if change.get("fieldPath") else column
+    every = ((node, change) for node in nodes(schema) if node.field is not None for change in type_changes(node.field))
+    for node, change in every:
+        place = f"{node.name}.{change['fieldPath']}" if change.get("fieldPath") else node.name
         before, after = (_type(change.get(side), place) for side in ("fromType", "toType"))
         if not widens(before, after):
             raise UnsupportedTableError(

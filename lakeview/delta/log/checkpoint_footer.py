@@ -1,6 +1,6 @@
 """The footer of a Parquet file of actions: which leaves it has, where they have values, and what it may decode to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import pyarrow as pa
@@ -90,6 +90,13 @@ class Footer:
             if fields and not pa.types.is_struct(fields[0].type):
                 raise TypeError(f"{kind} is {fields[0].type}, a struct was expected")
 
+    def keys(self, kinds: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """The kinds of actions that are columns of the file, and which of these keys they have. TypeError as
+        `require_structs`."""
+        self.require_structs(kinds)
+        keys = {kind: [key for key in of if self.has_leaf(f"{kind}.{key}")] for kind, of in kinds.items()}
+        return {kind: of for kind, of in keys.items() if of}
+
     def require_paths(self, kind: str) -> None:
         """ValueError if a file action of this kind has no path: it would be taken for another action's row."""
         for group in range(self.metadata.num_row_groups):
@@ -105,8 +112,8 @@ class Footer:
 
     def allowance(self, leaves: Sequence[str], groups: Sequence[int]) -> int:
         """How many bytes these leaves may decode to: far beyond what any honest file does."""
-        names = set(leaves)
-        columns = [i for path, i in self._leaves.items() if not names.isdisjoint(_above(path))]
+        begins = tuple(f"{leaf}." for leaf in leaves)
+        columns = [i for path, i in self._leaves.items() if f"{path}.".startswith(begins)]
         chunks = [self.metadata.row_group(g) for g in groups]
         if self._unchecked is None:
             declared = sum(group.column(i).total_uncompressed_size for group in chunks for i in columns)

@@ -66,11 +66,12 @@ class ParquetActions:
         `first`: one action of each kind is enough, and nothing is read after it.
         """
         actions: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
+        with readable(self.name, self.parent):
+            if self._footer is not None and not self._footer.keys(kinds):
+                return actions
         with self._open() as file:  # once, for its footer and its rows
-            footer = self.footer
-            footer.require_structs(kinds)
-            keys = {kind: [key for key in of if footer.has_leaf(f"{kind}.{key}")] for kind, of in kinds.items()}
-            for batch in self._state_batches(file, {kind: of for kind, of in keys.items() if of}):
+            keys = self.footer.keys(kinds)
+            for batch in self._state_batches(file, keys):
                 for kind, column in zip(batch.schema.names, batch.columns, strict=True):
                     actions[kind] += _actions(column, keys[kind])
                 if first and all(map(actions.get, batch.schema.names)):
