@@ -10,12 +10,16 @@ from __future__ import annotations
 import json
 import sys
 import time
+from importlib import import_module
 
-from benches import iceberg_tasks, tasks
 from benches.memory import peak, settled
 
 
 def main(engine: str, name: str, address: str, warm: str) -> None:
+    if engine == "lakeview":
+        import_module("lakeview")  # before pyarrow, which the tables' maker imports: Arrow's allocator is chosen there
+    from benches import iceberg_tasks, tasks
+
     job = {**tasks.JOBS.get(engine, {}), **iceberg_tasks.JOBS.get(engine, {})}[name]
     job.answer(job.run(job.prepare(warm)))
     target = job.prepare(address)
