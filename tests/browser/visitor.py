@@ -131,6 +131,7 @@ def somebody(browser: Browser, server: str, *, width: str = "wide", theme: str =
         context = browser.contexts[0]
     else:
         context = browser.new_context()
+        context.set_default_timeout(PATIENCE)  # Playwright's own 30 s were too few for an address at a load of 25
         context.add_init_script(_ASKED)
     page = _idle.pop() if _idle else context.new_page()
     page.mouse.move(0, 0)
