@@ -72,7 +72,7 @@ def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Porti
 
 def _bytes(stored: StoredRows) -> int:
     """What counts against the bound: all of it where there are dictionaries, whose one text can be that of all rows."""
-    return _BYTES if stored.columns.have_dictionaries else stored.rows.nbytes
+    return _BYTES if stored.columns.have_dictionaries else stored.rows.get_total_buffer_size()
 
 
 def _portion(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask]) -> Portion:
