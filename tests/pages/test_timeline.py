@@ -260,9 +260,11 @@ def test_the_engines_of_a_writer_are_broken_where_they_do_not_fit(
 ) -> None:
     history = DeltaHistory(tmp_path / "t").create()
     for engine in engines:
-        history.commit(info(operation="WRITE", userName="li", engineInfo=engine))
+        history.commit(info(operation="WRITE", userName="maintenance", engineInfo=engine))
     tables = open_page("timeline", tmp_path / "t", tab="Writers").dataframe
     assert [table.proto.row_height for table in tables] == [height, ROW_HEIGHT]
+    if height == BROKEN_LINES:
+        assert column_widths(tables[0])["writer"] > widths.heading_width("maintenance"), "a word is broken, too"
 
 
 def test_operations_and_writers_of_the_list_beside_the_chart_share_its_room(tmp_path: Path) -> None:

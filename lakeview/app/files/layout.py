@@ -118,6 +118,8 @@ def _columns_table(chunks: pl.DataFrame) -> None:
     }
     if chunks["column"].equals(chunks["stored_as"]):
         del table_columns["stored_as"]
+    if (chunks["structures"] == "").all():
+        del table_columns["has"]
     if chunks["codec"].n_unique() == 1:
         del table_columns["codec"]  # among the facts of the file
     frame(chunks, table_columns, key="file-columns", unknown="unknown", height=12 * 28)

@@ -1,6 +1,6 @@
 """The timeline's tabs of writers and of file lifetimes: the tiles, charts and tables of each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import polars as pl
@@ -19,8 +19,8 @@ _LIVES_NOTE = (
     "one band for files added and removed together; blue is live, gray was rewritten, orange removed; "
     "a click opens the commit"
 )
-_ONE_LINE = 40
-"""Letters of engines that a line of their column has room for at 900 pixels."""
+_ONE_LINE, _AROUND_WORDS = 40, 10
+"""Letters of engines that a line of their column has room for at 900 pixels; pixels around a word of broken lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,13 @@ def writers(now: OpenTable, timeline: pl.DataFrame) -> None:
 
 def _writer_table(writers: pl.DataFrame) -> None:
     """Who they are and how often they commit, and what they commit."""
+    is_long = bool((writers["engines"].str.len_chars() > _ONE_LINE).any())
+    name = columns.text("writer", null="not recorded")
+    if is_long:  # where lines are broken a word needs more room than it takes
+        widest = max(map(widths.heading_width, widths.longest(writers["writer"], None)), default=0)
+        name = replace(name, pixels=min(widest + _AROUND_WORDS, widths.NAME))
     rhythm = {
-        "writer": columns.text("writer", null="not recorded"),
+        "writer": name,
         "engines": columns.text("engine"),
         "commits": columns.number("commits"),
         "interval": columns.age(
@@ -74,7 +79,6 @@ def _writer_table(writers: pl.DataFrame) -> None:
         "rows": columns.text("rows +", of="records_text", right=True, help="≥: some commits do not record rows"),
         "bytes_added": columns.size("written"),
     }
-    is_long = bool((writers["engines"].str.len_chars() > _ONE_LINE).any())
     for key, table_columns in (("writers-table", rhythm), ("writers-work", work)):
         frame(
             writers,
