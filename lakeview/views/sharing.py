@@ -1,10 +1,11 @@
 """The audit log of a sharing server to what was read: by whom, of which table, how much, and what was refused."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import polars as pl
 
+from lakeview.model.printable import shorten, visible
 from lakeview.views.units import count_text
 
 _MOMENT = pl.Datetime("us", "UTC")
@@ -49,7 +50,16 @@ READS_BY_DAY = pl.Schema(
 _REFUSED = 400
 
 
+_DISPLAY_NAME = 255
+"""Characters of a share's display name: the protocol allows clients to truncate longer ones."""
+
 NO_PROFILE = "No profile is open: name the one that you were sent, or share tables of your own"
+
+
+def share_name(share: Mapping[str, str | None]) -> str:
+    """A row of SHARES as people read it: the display name that its server gives, and the name that addresses take."""
+    name, display = str(share["share"]), share["display_name"]
+    return name if not display or display == name else f"{shorten(visible(display), _DISPLAY_NAME)} ({name})"
 
 
 def received_line(server: str, shares: Sequence[str], share: str, tables: int) -> str:

@@ -19,6 +19,7 @@ from lakeview.app.sharing.recipient import ANOTHER, PROFILE, SHARE, TABS, UPLOAD
 from lakeview.sharing.server.overview import ShareConfiguration
 from lakeview.sharing.server.tokens import TokenFile
 from tests.breadth import with_breadth
+from tests.builders.shares import SharingServer
 from tests.pages import tables
 from tests.pages.app import TABLE_PAGES, open_page, text
 from tests.server.conftest import RunningServer, listening
@@ -137,6 +138,18 @@ def test_a_profile_is_browsed_and_a_table_opened(served: RunningServer) -> None:
     assert app.selectbox(key=SHARE).options == ["lake"]
     assert served.token not in text(app)
     assert all(served.token not in str(t.value) for t in app.table)
+
+
+def test_a_share_is_offered_by_its_display_name(tmp_path: Path) -> None:
+    server = SharingServer()
+    server.answer_with("GET /sharing/shares$", 200, {"items": [{"name": "v", "displayName": "Vaccines"}]}, times=9)
+    server.share("v.default.trials", {"id": "long"})
+    profile = tmp_path / "team.share"
+    profile.write_text(json.dumps(server.profile()))
+    app = open_tab(0, **{PROFILE: str(profile)})
+    server.close()
+    assert app.selectbox(key=SHARE).options == ["Vaccines (v)"]
+    assert app.dataframe[0].value["table"].to_list() == ["trials"]
 
 
 def test_the_address_of_a_shared_table_browses_its_profile(served: RunningServer) -> None:

@@ -71,6 +71,14 @@ def test_a_list_may_be_missing_or_empty(body: dict[str, Any], server: SharingSer
     assert client(server).shares().is_empty()
 
 
+def test_a_share_has_the_name_and_the_comment_that_are_for_people(server: SharingServer) -> None:
+    named = {"name": "v", "displayName": "Vaccine Share", "comment": "of 2024", "properties": {"owner": "team"}}
+    server.answer_with("GET /sharing/shares", 200, {"items": [named, {"name": "w"}]})
+    shares = client(server).shares()
+    assert shares.rows() == [("v", None, "Vaccine Share", "of 2024"), ("w", None, None, None)]
+    assert shares.schema == SHARES
+
+
 def test_an_endless_list_is_told(server: SharingServer) -> None:
     server.answer_with("GET /sharing/shares", 200, {"items": [], "nextPageToken": "again"}, times=99)
     with pytest.raises(SharingError, match="its list has no end"):

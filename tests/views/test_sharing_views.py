@@ -80,3 +80,18 @@ def test_two_panels_share_their_days_and_compile(dark: bool) -> None:
     assert refused["encoding"]["y"]["field"] == "refused"
     for spec in (panel, refused):
         assert mark_counts(spec)["rule"] == views.sharing.reads_by_day(REQUESTS).height
+
+
+@pytest.mark.parametrize(
+    ("display_name", "text"),
+    [
+        (None, "v"),
+        ("", "v"),
+        ("v", "v"),
+        ("Vaccine Share", "Vaccine Share (v)"),
+        ("a\u202eb", "a\\u202eb (v)"),
+        ("x" * 300, "x" * 254 + "\N{HORIZONTAL ELLIPSIS} (v)"),
+    ],
+)
+def test_a_share_is_shown_by_its_display_name(display_name: str | None, text: str) -> None:
+    assert views.sharing.share_name({"share": "v", "display_name": display_name}) == text

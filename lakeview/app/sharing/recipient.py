@@ -80,7 +80,8 @@ def shared_tables(answer: DeltaGenerator) -> None:
 
 def _browse(name: str, profile: Profile, answer: DeltaGenerator) -> None:
     finding_lines(profile.findings(cache.now()))
-    shares = _shares(profile.address)["share"].to_list()
+    listed_shares = _shares(profile.address)
+    shares = listed_shares["share"].to_list()
     server = urlsplit(profile.endpoint).netloc
     with grid(400):
         with card("Profile", "who asks, and whom"):
@@ -91,7 +92,11 @@ def _browse(name: str, profile: Profile, answer: DeltaGenerator) -> None:
                     first_line(views.sharing.received_line(server, shares, "", 0))
                 nothing("Nothing is shared.", "The server knows this profile, and grants it no share.")
                 return
-            st.selectbox("Share", shares, key=link_widget(SHARE, shares[0], shares), label_visibility="collapsed")
+            names = {row["share"]: views.sharing.share_name(row) for row in listed_shares.iter_rows(named=True)}
+            st.selectbox(
+                "Share", shares, key=link_widget(SHARE, shares[0], shares), label_visibility="collapsed",
+                format_func=lambda share: names.get(share, share),
+            )  # fmt: skip
             st.markdown(f":small[:gray[{views.units.count_text(len(shares), 'share')}]]")
     share = st.session_state[SHARE]
     listing = _tables(profile.address, share)

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 Parameters = Mapping[str, str | int | None]
 
-SHARES = pl.Schema({"share": pl.String(), "id": pl.String()})
+SHARES = pl.Schema({"share": pl.String(), "id": pl.String(), "display_name": pl.String(), "comment": pl.String()})
 SCHEMAS = pl.Schema({"share": pl.String(), "schema": pl.String()})
 TABLES = pl.Schema(
     {
@@ -54,7 +54,8 @@ TABLES = pl.Schema(
         "share_id": pl.String(), "address": pl.String(), "access_modes": pl.List(pl.String()),
     }
 )  # fmt: skip
-"""What is shared, one row each, in the server's order; ids are null where the server gives none. `address`: what
+"""What is shared, one row each, in the server's order; ids, display names and comments are null where the server gives
+none. `address`: what
 `lakeview.open_table` takes; `access_modes`: url, dir or both, null where the server does not say, which means url. A
 table without url among them cannot be read by this client."""
 
@@ -101,7 +102,8 @@ class SharingClient:
 
     def shares(self) -> pl.DataFrame:
         """SHARES."""
-        rows = [(share.name, share.id) for share in self._items(SharePage, ("shares",), "the shares")]
+        items = self._items(SharePage, ("shares",), "the shares")
+        rows = [(share.name, share.id, share.display_name, share.comment) for share in items]
         return pl.DataFrame(rows, schema=SHARES, orient="row")
 
     def schemas(self, share: str) -> pl.DataFrame:

@@ -69,10 +69,12 @@ class ErrorBody(Message, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Share(Message, frozen=True, rename="camel", omit_defaults=True):
-    """A share; `id`, where there is one, never changes."""
+    """A share; `id`, where there is one, never changes. `display_name`: what people are to read in place of `name`."""
 
     name: str
     id: str | None = None
+    display_name: str | None = None
+    comment: str | None = None
 
 
 class ShareBody(Message, frozen=True, rename="camel", omit_defaults=True):
