@@ -25,7 +25,7 @@ NARROW = "narrow-"
 """What the key of a container begins with that pages wider than `widths.NARROW_PAGE` do not show."""
 MOST_SHOWN = 40
 """Letters of a name that a link has wrong."""
-_LONGEST_FACT = 1_000
+_LONGEST_FACT = 3_000
 """Letters of a name or value beside others: a log may have any number."""
 _UNSCROLLED = 20
 """Rows of sentences that are shown without a scroll bar."""
