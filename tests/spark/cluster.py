@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 
 from lakeview.spark.gateway import VECTOR_FLAG, scala_version, spark_home
 from lakeview.spark.java import find_java
-from tests.quick_spark import INTERPRETED, UNVERIFIED
+from tests.quick_spark import INTERPRETED, UNVERIFIED, WORKERS
 
 _START_SECONDS = 180
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
@@ -57,7 +57,7 @@ class Cluster:
         command = [str(spark_home() / "bin" / "spark-submit"), "--master", self.master, *words]
         done = subprocess.run(
             [*command, str(program), *arguments],
-            env={**self.environment, "PYTHONPATH": str(packages)},
+            env={**self.environment, "PYTHONPATH": os.pathsep.join([str(WORKERS), str(packages)])},
             capture_output=True,
             text=True,
             timeout=1800,

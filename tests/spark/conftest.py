@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,10 +9,7 @@ from pyspark.sql import SparkSession
 from lakeview.spark import session
 from lakeview.spark.pipelines.server import connect_settings, url
 from lakeview.spark.sessions import python_path, settings
-from tests.quick_spark import INTERPRETED, UNVERIFIED
-
-WORKERS = Path(__file__).with_name("workers")
-"""What Python workers import when they start."""
+from tests.quick_spark import INTERPRETED, UNVERIFIED, WORKERS
 
 
 @pytest.fixture(scope="session")
