@@ -1,9 +1,8 @@
 """Fifteen tasks of somebody with a table, each in at most three clicks, on the Delta and the Iceberg table of the demo.
 
-The answer is text on the screen; what it must be is computed from the rows or the log by other readers. `make test`
-does a task on one of the tables, so that each page but Quality is asked about both, and `make breadth` does it on the
-other. On one format only: branches and tags, which Delta has not, and constraints in the table, which Iceberg has not
-(a rule that is typed is on both). Tasks of one page are done in one visit where their clicks are the same.
+The answer is text on the screen; what it must be is computed from the rows or the log by other readers. On one format
+only: branches and tags, which Delta has not, and constraints in the table, which Iceberg has not (a rule that is typed
+is on both). Tasks of one page are done in one visit where their clicks are the same.
 """
 
 from __future__ import annotations
@@ -26,20 +25,15 @@ from tests.builders.statistics import file_statistics
 
 pytestmark = pytest.mark.browser
 
-FORMATS = {"Delta": "flights", "Iceberg": "departures"}
+
+ON_BOTH = pytest.mark.parametrize(
+    "table", [pytest.param("flights", id="Delta"), pytest.param("departures", id="Iceberg")], indirect=True
+)
 BAD_LOAD = {"flights": ("v75", "visibility"), "departures": ("s12", "arrival_delay")}
 """The load that brought nulls, and their column: Delta's is on the first line of the overview."""
 SMALL = 1 << 20
 MANY_NULLS = 10
 """Percent."""
-
-
-def first_on(format_: str) -> pytest.MarkDecorator:
-    """The task on the table of this format, and on that of the other in `make breadth`."""
-    tables = [
-        pytest.param(name, id=key, marks=() if key == format_ else pytest.mark.breadth) for key, name in FORMATS.items()
-    ]
-    return pytest.mark.parametrize("table", tables, indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +71,7 @@ def strangers(rows_read: list[dict[str, str]], real: pl.DataFrame) -> list[dict[
     return rows.join(texts, on=rows.columns, how="anti").to_dicts()
 
 
-@first_on("Delta")
+@ON_BOTH
 def test_1_what_changed_last_night_and_who(visitor: Visitor, table: Independent) -> None:
     hand = Hand(visitor, f"/overview?table=demo/{table.name}")  # this task with the overview itself
     hand.go("Compare")
@@ -87,7 +81,7 @@ def test_1_what_changed_last_night_and_who(visitor: Visitor, table: Independent)
     hand.reads(f"from {before.label} (", f"to {last.label} (", files_line, f"in 1 commit by {last.writer}")
 
 
-@first_on("Delta")
+@ON_BOTH
 def test_2_the_commit_that_made_nulls_jump_and_the_values_before(hand: Hand, table: Independent) -> None:
     label, column = BAD_LOAD[table.name]
     hand.go("Quality")  # the page begins with the column of the first finding
@@ -101,7 +95,7 @@ def test_2_the_commit_that_made_nulls_jump_and_the_values_before(hand: Hand, tab
     assert jump > before + 10
 
 
-@first_on("Iceberg")
+@ON_BOTH
 def test_3_and_8_the_data_before_a_bad_load_and_rows_that_break_a_rule(hand: Hand, table: Independent) -> None:
     bad = number(table, BAD_LOAD[table.name][0])
     before = table.commits[bad - 1]
@@ -119,7 +113,7 @@ def test_3_and_8_the_data_before_a_bad_load_and_rows_that_break_a_rule(hand: Han
     assert strangers(late_rows, late) == []
 
 
-@first_on("Delta")
+@ON_BOTH
 def test_4_and_14_why_it_is_slow_and_the_rows_of_an_added_file(hand: Hand, table: Independent) -> None:
     live = table.commits[-1].live
     small = live.filter(pl.col("size") < SMALL)
@@ -174,7 +168,7 @@ def test_5_whether_an_expiration_is_safe_on_iceberg(visitor: Visitor, departures
     hand.reads(f"Current data is safe; {len(dead_snapshots)} old versions go")
 
 
-@first_on("Iceberg")
+@ON_BOTH
 def test_6_the_rows_that_differ_between_two_versions(hand: Hand, table: Independent) -> None:
     hand.go("Compare")
     if table.name == "flights":
@@ -188,7 +182,7 @@ def test_6_the_rows_that_differ_between_two_versions(hand: Hand, table: Independ
     hand.reads(f"+{gained.height:,} rows, \N{MINUS SIGN}{removed_rows.height:,}")
 
 
-@first_on("Iceberg")
+@ON_BOTH
 def test_7_which_engines_can_read_it(hand: Hand, table: Independent) -> None:
     needs, reader = NEEDS[table.name]
     created = next((path.name for path in (table.folder / "metadata").glob("00000-*")), "")
@@ -221,7 +215,7 @@ def test_8_a_constraint_and_the_rows_that_break_it(visitor: Visitor, tmp_path: P
     assert hand.rows("own-columns-rows") == [{"id": "2", "fare": "-5"}, {"id": "4", "fare": "-7"}]
 
 
-@first_on("Iceberg")
+@ON_BOTH
 def test_9_and_12_a_partitions_files_as_csv_and_a_link_to_exactly_this(
     hand: Hand, table: Independent, browser: Browser, server: str
 ) -> None:
@@ -253,7 +247,7 @@ def last_partition(table: Independent) -> str:
     return str(table.commits[-1].live.filter(pl.col("partition").str.ends_with("origin=JFK"))["partition"].max())
 
 
-@first_on("Iceberg")
+@ON_BOTH
 def test_10_open_by_path(visitor: Visitor, table: Independent) -> None:
     hand = Hand(visitor, "/")
     hand.write("typed-address", str(table.folder))
@@ -291,7 +285,7 @@ def test_13_the_columns_of_the_lake_with_many_nulls(visitor: Visitor, demo_lake:
     assert {(row["table"], row["column"]) for row in hand.rows("lake-columns")} == many
 
 
-@first_on("Delta")
+@ON_BOTH
 def test_15_the_distribution_of_a_column(hand: Hand, table: Independent) -> None:
     rows = table.rows(len(table.commits) - 1)
     hand.go("Data")
