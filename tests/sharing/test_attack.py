@@ -133,9 +133,9 @@ def test_a_store_that_leads_away_is_not_followed(to: str, server: SharingServer,
 
 
 def test_messages_of_a_server_are_text_without_control_and_short(server: SharingServer) -> None:
-    document = {"errorCode": "X", "message": "\x1b[31mred\r\n" + "long " * 10_000 + "\u0000"}
+    document = {"errorCode": "X", "message": "\x1b[31mred\r\n" + "long " * 20_000 + "\u0000"}
     server.answer_with("GET", 400, document)
-    with pytest.raises(SharingError) as caught:
+    with pytest.raises(SharingError, match=r"\(400\): \[31mred") as caught:
         client(server).shares()
     assert "\x1b" not in str(caught.value)
     assert len(str(caught.value)) < 1000

@@ -54,7 +54,7 @@ def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError |
     `what`: what was asked for. The server's message is text, shortened and without control characters.
     """
     status = response.status_code
-    message = _message(body[:_ERROR_BODY])
+    message = _message(body)
     words = f": {message}" if message else ""
     match status:
         case 401:
@@ -119,7 +119,7 @@ def _message(body: bytes) -> str:
         error = msgspec.json.decode(body, type=ErrorBody)
         text = error.message or error.error_code
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body.decode(errors="replace")
+        text = body[:_ERROR_BODY].decode(errors="replace")
         if text.lstrip().startswith("<"):
             return ""
     return server_text(text)
