@@ -1,6 +1,8 @@
 """Writing by Spark's own Parquet writer: the rows, statistics and commits that Python workers give."""
 
 import json
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.context import write_context
+from lakeview.delta.write.vacuum.run import vacuum
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import native_writer, write
 from lakeview.spark.native_conditions import is_native
 from lakeview.spark.types import from_spark
+from lakeview.spark.writer import LakeviewWriter
 
 pytestmark = pytest.mark.spark
 
@@ -168,6 +173,46 @@ def test_a_write_that_fails_before_there_is_a_table_leaves_nothing(spark: SparkS
     with pytest.raises(Exception, match="broken row"):
         write(spark.range(1).selectExpr("raise_error('broken row') AS id"), str(tmp_path / "t"))
     assert list(tmp_path.iterdir()) == []
+
+
+class _Kill(BaseException):
+    """Ends the driver: nothing cleans up after it, as the test sees to."""
+
+
+def test_a_driver_that_is_killed_leaves_the_table_before_or_after_the_write(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = str(tmp_path / "t")
+    write(spark.range(1), address)
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+    monkeypatch.setattr(LakeviewWriter, "abort", lambda *_: None)
+    for owner, step, rows in (
+        (native_writer, "_write_files", [0]),
+        (native_writer, "_read_all", [0]),
+        (native_writer, "move_files", [0]),
+        (LakeviewWriter, "commit", [0, 1]),
+    ):
+        call = getattr(owner, step)
+
+        def kill_after(*arguments: Any, call: Callable[..., object] = call) -> None:
+            call(*arguments)
+            raise _Kill
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, step, kill_after)
+            with pytest.raises(_Kill):
+                write(spark.range(1, 2, 1, 1), address, "append")
+        assert sorted(lv.open_table(address).scan().collect()["id"]) == rows, step
+    monkeypatch.undo()
+    (orphans,) = [finding for finding in lv.open_table(address).check() if finding.id == "orphan-files"]
+    files = leftovers(tmp_path / "t")
+    assert len([path for path in files if path.endswith(".parquet")]) == 3
+    assert f"{len(files)} files" in orphans.claim
+    opened = lv.open_table(address)
+    assert isinstance(opened, DeltaTable)
+    vacuum(opened, dry_run=False, clock=lambda: datetime(2100, 1, 1, tzinfo=UTC))
+    assert leftovers(tmp_path / "t") == set()
+    assert sorted(opened.scan().collect()["id"]) == [0, 1]
 
 
 def test_files_that_spark_wrote_on_another_machine_are_missed(
