@@ -21,13 +21,17 @@ from lakeview.model.errors import InvalidRequestError, NotATableError
 from lakeview.spark.option_values import STORAGE_PREFIX
 from lakeview.spark.options import ReadOptions, WriteOptions
 from lakeview.spark.reader import ChangeOptions, LakeviewChangeReader, LakeviewReader
-from lakeview.spark.streams import StreamOptions, without_stream_options
+from lakeview.spark.streams import NAMES, StreamOptions, without_stream_options
 from lakeview.spark.types import to_spark
 
 _REDACTED_OPTIONS = "spark.sql.redaction.options.regex"
 """Spark's setting: the names of options whose values it shows nowhere."""
 
 _STORAGE_OPTIONS = rf"^(?i:{re.escape(STORAGE_PREFIX)})"
+
+
+_CHANGE_FEED = {"readchangedata": "readChangeFeed"}
+"""Delta's first name of the option, in lower case, to the one that it has now."""
 
 
 class LakeviewDataSource(DataSource):
@@ -38,7 +42,8 @@ class LakeviewDataSource(DataSource):
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        super().__init__(dict(options))
+        super().__init__({_CHANGE_FEED.get(name.lower(), name): value for name, value in options.items()})
+        options = self.options
         self.changes = ChangeOptions.parse(options).pin() if ChangeOptions.apply_to(options) else None
         self.version = None if self.changes is not None else _pin(options)
 
@@ -51,7 +56,8 @@ class LakeviewDataSource(DataSource):
         """All columns of the pinned version."""
         if self.changes is not None:
             return to_spark(self.changes.columns())
-        options = ReadOptions.parse(without_stream_options(self.options))
+        # Spark has not said yet whether it streams
+        options = ReadOptions.parse(without_stream_options(self.options), (*NAMES, *_CHANGE_FEED.values()))
         table = lv.open_table(options.path, storage_options=options.access.options)
         version = None if self.version is None else options.version_of(table, self.version)
         return to_spark(table.snapshot(version).schema)

@@ -187,8 +187,11 @@ _OF_CATALOG = frozenset(("owner", "provider"))
 """Properties of a table of Spark's catalog, which arrive as options where CREATE TABLE asks for its columns."""
 
 
-def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str) -> dict[str, str]:
-    """Options by name in lower case, as Spark hands them over. InvalidRequestError for one that means nothing here."""
+def known_options(
+    options: Mapping[str, str], allowed: Sequence[str], doing: str, near: Sequence[str] = ()
+) -> dict[str, str]:
+    """Options by name in lower case, as Spark hands them over. InvalidRequestError for one that means nothing here,
+    which may be meant as one of `near` too."""
     by_name = {name.lower(): value for name, value in options.items()}
     if by_name.keys() >= _OF_CATALOG:
         raise InvalidRequestError(
@@ -201,8 +204,9 @@ def known_options(options: Mapping[str, str], allowed: Sequence[str], doing: str
     prefixes = (STORAGE_PREFIX, SNAPSHOT_PROPERTY) if doing == "writing" else (STORAGE_PREFIX,)
     others = (name for name in by_name if not name.startswith(prefixes))
     if unknown := sorted(name for name in others if name not in names and name not in properties):
-        near = (properties and nearest(unknown[0])) or names.get(_closest(unknown[0], names))
-        raise _unknown_options(unknown, near, allowed, doing)
+        names |= {name.lower(): name for name in near}
+        hint = (properties and nearest(unknown[0])) or names.get(_closest(unknown[0], names))
+        raise _unknown_options(unknown, hint, allowed, doing)
     return by_name
 
 

@@ -1,6 +1,6 @@
 """Options: what Spark hands over as text, with names in lower case, to typed reading and writing options."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -76,12 +76,13 @@ class ReadOptions:
         return pinned if is_explicit or table.latest_version != pinned else None
 
     @staticmethod
-    def parse(options: Mapping[str, str]) -> "ReadOptions":
-        """Raises InvalidRequestError for an unknown option and for a value that cannot be meant."""
+    def parse(options: Mapping[str, str], near: Sequence[str] = ()) -> "ReadOptions":
+        """Raises InvalidRequestError for an unknown option, with the nearest one, of `near` too, and for a value that
+        cannot be meant."""
         no_feed = {
             name for name, value in options.items() if (name.lower(), value.lower()) == ("readchangefeed", "false")
         }
-        options = known_options({n: v for n, v in options.items() if n not in no_feed}, _READING, "reading")
+        options = known_options({n: v for n, v in options.items() if n not in no_feed}, _READING, "reading", near)
         for name, other in (("version", "versionasof"), ("timestamp", "timestampasof")):
             if other in options:
                 if name in options:

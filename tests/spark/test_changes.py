@@ -226,6 +226,18 @@ def test_spark_streams_changes(spark: SparkSession, table: DeltaTable, tmp_path:
     assert rows(read) == rows(table.changes(1).collect())
 
 
+def test_options_of_streams_and_changes_are_known_by_what_delta_calls_them(table: DeltaTable) -> None:
+    for misspelt, meant in (("maxFilePerTrigger", "maxFilesPerTrigger"), ("readChangesFeed", "readChangeFeed")):
+        source = LakeviewDataSource({"path": table.address, misspelt: "1"})  # Spark asks for the schema first
+        with pytest.raises(InvalidRequestError) as caught:
+            source.schema()
+        assert caught.value.fix is not None
+        assert f"did you mean {meant}?" in caught.value.fix
+    first_name = LakeviewDataSource({"path": table.address, "readChangeData": "true", "startingVersion": "1"})
+    now = LakeviewDataSource({"path": table.address, "readChangeFeed": "true", "startingVersion": "1"})
+    assert first_name.schema() == now.schema()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
