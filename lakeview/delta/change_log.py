@@ -14,7 +14,7 @@ import polars as pl
 from lakeview.delta.data.change_plan import cdc_actions, merged_nothing
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile, table_protocol
-from lakeview.delta.log.commits import Commit, mentions, only, parse_commit
+from lakeview.delta.log.commits import Commit, may_have_key, mentions, only, parse_commit
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical, decode_paths
 from lakeview.delta.table import DeltaTable
@@ -89,7 +89,7 @@ class ChangeLog:
         protocols = self.protocols(start, end).values()
         return any("deletionVectors" in (p.reader_features or ()) for p in protocols) and any(
             not isinstance(action, AddCDCFile) and action.deletion_vector is not None
-            for _, actions in self._each(range(start, end + 1), feed=feed, mentioning="deletionVector")
+            for _, actions in self._each(range(start, end + 1), feed=feed, key="deletionVector")
             for action in actions
         )
 
@@ -105,14 +105,14 @@ class ChangeLog:
             earlier.learn(commit)
 
     def _each(
-        self, versions: range, *, feed: bool, mentioning: str | None = None
+        self, versions: range, *, feed: bool, key: str | None = None
     ) -> Iterator[tuple[Commit, Sequence[FileAction]]]:
-        """Commits, large ones in pieces, and the changes of each piece. `mentioning`: pieces without a key of this name
-        are left out, undecoded."""
+        """Commits, large ones in pieces, and the changes of each piece. Pieces without `key`, at any depth, are left
+        out, undecoded."""
         log = self._table.log
         feeds: dict[int, bool | None] = {}
         for version, data in log.each_piece(versions):
-            if mentioning is not None and not mentions(data, mentioning):
+            if key is not None and not may_have_key(data, key):
                 continue
             with log.whole_lines():
                 commit = parse_commit(data, version)

@@ -120,7 +120,9 @@ def test_protocols_do_not_go_down_and_features_stay(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="reader version 3 and writer version 7, which never go down"):
         ours.upgradeTableProtocol(1, 2)
     for truncate in (None, True):
-        with pytest.raises(InvalidRequestError, match="uses deletionVectors"):
+        with pytest.raises(
+            UnsupportedTableError, match=r"deletionVectors .*: version 0, which the log still has, used it"
+        ):
             ours.dropFeatureSupport("DeletionVectors", truncate)
     with pytest.raises(UnsupportedTableError, match="timeMachine"):
         ours.addFeatureSupport("timeMachine")

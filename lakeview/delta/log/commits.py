@@ -85,15 +85,21 @@ def readable(commits: Iterable[tuple[int, bytes]], broken: dict[int, str] | None
 
 
 def mentions(data: bytes, *kinds: str) -> bool:
-    """Whether a commit may hold an action of one of these kinds; of its lines only the keys are decoded.
-
-    One that this cannot be done of (it is pretty-printed, or corrupt) is searched as bytes: inside a JSON string the
-    quotes would be escaped, and a key may be spelled with escapes (`pro\\u0074ocol`).
-    """
+    """Whether a commit may hold an action of one of these kinds; of its lines only the keys are decoded, and the bytes
+    of one that this cannot be done of are searched: it is pretty-printed, or corrupt."""
     try:
         return not all(map(set(kinds).isdisjoint, RAW_LINES.decode_lines(data)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return any(f'"{kind}"'.encode() in data for kind in kinds) or b"\\u00" in data
+        return may_have_key(data, *kinds)
+
+
+def may_have_key(data: bytes, *keys: str) -> bool:
+    """Whether a commit may have one of these keys at any depth: its bytes are searched, nothing is decoded.
+
+    Inside a JSON string the quotes would be escaped. A key may be spelled with escapes (`pro\\u0074ocol`): a commit
+    with an escape that may stand for an ASCII letter may have any.
+    """
+    return any(f'"{key}"'.encode() in data for key in keys) or b"\\u00" in data
 
 
 def parse_lines(decoder: msgspec.json.Decoder[T], data: bytes, name: str) -> list[T]:
