@@ -40,7 +40,7 @@ def write(
     be evaluated but NOT NULL; else, and with `native` false, Python workers do. The rows, the statistics and the commit
     are the same. Errors are those of lakeview, as of `lakeview_errors`.
     """
-    if mode.lower() not in _MODES:
+    if str(mode).lower() not in _MODES:
         raise InvalidRequestError(f"{mode!r} is no mode", fix=f"give one of {', '.join(_MODES)}", place="mode")
     overwrite, if_exists = _MODES[mode.lower()]
     access = as_spark_options(StoreAccess(storage_options or {}), writing=True)

@@ -109,7 +109,7 @@ def test_what_a_write_replaces(spark: SparkSession, tmp_path: Path) -> None:
     assert writers(address) == {"parquet-mr"}
     assert leftovers(address) == {f for f in leftovers(address) if f.endswith(".parquet")}  # that were replaced
     before = leftovers(address)
-    refused: list[tuple[DataFrame, str, dict[str, Any], str]] = [
+    refused: list[tuple[DataFrame, Any, dict[str, Any], str]] = [
         (
             rows(50, 51).selectExpr("nullif(id, 50) AS id", "part"),
             "append",
@@ -120,6 +120,7 @@ def test_what_a_write_replaces(spark: SparkSession, tmp_path: Path) -> None:
         (rows(50, 53).selectExpr("raise_error('broken row') AS id", "part"), "append", {}, "broken row"),
         (rows(50, 53), "errorifexists", {}, "there is a table at"),
         (rows(50, 53), "update", {}, "'update' is no mode"),
+        (rows(50, 53), None, {}, "None is no mode"),
     ]
     for frame, mode, options, message in refused:
         with pytest.raises(Exception, match=message):
