@@ -10,3 +10,11 @@ INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.facto
 
 WORKERS = Path(__file__).parent / "spark" / "workers"
 """On the PYTHONPATH of a driver, what its Python workers import when they start."""
+
+
+def quick_settings() -> dict[str, str]:
+    """Settings of a session whose JVM these flags are given to as well."""
+    from lakeview.spark.sessions import settings
+
+    java_options = "spark.driver.extraJavaOptions"
+    return {java_options: f"{settings(short_job=True)[java_options]} {UNVERIFIED}", **INTERPRETED}

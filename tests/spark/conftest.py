@@ -8,19 +8,17 @@ from pyspark.sql import SparkSession
 
 from lakeview.spark import session
 from lakeview.spark.pipelines.server import connect_settings, url
-from lakeview.spark.sessions import python_path, settings
-from tests.quick_spark import INTERPRETED, UNVERIFIED, WORKERS
+from lakeview.spark.sessions import python_path
+from tests.quick_spark import WORKERS, quick_settings
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session, whose JVM is a Spark Connect server as well."""
-    java_options = "spark.driver.extraJavaOptions"
     extra = {
-        java_options: f"{settings(short_job=True)[java_options]} {UNVERIFIED}",
+        **quick_settings(),
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.python.daemon.module": "lakeview.spark.daemon",
-        **INTERPRETED,
     }
     warehouse = tmp_path_factory.mktemp("warehouse").as_uri()
     running = session(

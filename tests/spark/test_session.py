@@ -17,7 +17,7 @@ from lakeview.spark.datasource import register
 from lakeview.spark.gateway import SECURITY_FLAG, VECTOR_FLAG, launch_command, scala_version, spark_home, start_gateway
 from lakeview.spark.java import Java, find_java
 from lakeview.spark.sessions import session, settings
-from tests.quick_spark import UNVERIFIED
+from tests.quick_spark import UNVERIFIED, quick_settings
 
 pytestmark = [pytest.mark.spark]
 
@@ -27,7 +27,7 @@ SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 PROGRAM = """
 import json, os
 from lakeview.spark import session
-spark = session("fresh", short_job=True)
+spark = session("fresh", short_job=True, extra=json.loads(os.environ["EXTRA"]))
 system = spark.sparkContext._jvm.System
 print(json.dumps({
     "java": system.getProperty("java.version"),
@@ -71,7 +71,7 @@ def fresh_python(environment: dict[str, str]) -> tuple[dict[str, object], str]:
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env={"PYTHONPATH": str(root), **environment},
+        env={"PYTHONPATH": str(root), "EXTRA": json.dumps(quick_settings()), **environment},
         capture_output=True,
         text=True,
         timeout=600,

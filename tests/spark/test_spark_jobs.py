@@ -14,9 +14,8 @@ import pytest
 import lakeview as lv
 from lakeview.jobs import JobCancelledError, Progress, Request, SparkJobs, State
 from lakeview.model.errors import LakeviewError, NotATableError
-from lakeview.spark.sessions import settings
 from lakeview.views.data.profile import profile
-from tests.quick_spark import INTERPRETED, UNVERIFIED
+from tests.quick_spark import quick_settings
 
 pytestmark = pytest.mark.spark
 
@@ -44,9 +43,7 @@ def test_a_profile_with_progress_a_cancel_and_a_kill(tmp_path: Path) -> None:
     request = Request("profile", address)
     progress_calls: list[Progress] = []
 
-    java_options = "spark.driver.extraJavaOptions"  # quick compilation: the rows are few
-    quick = f"{settings(short_job=True)[java_options]} {UNVERIFIED}"
-    with SparkJobs(at_once=1, settings={java_options: quick, **INTERPRETED}) as jobs:
+    with SparkJobs(at_once=1, settings=quick_settings()) as jobs:
         answer = jobs.run(request, on_wait=progress_calls.append)
         assert answer.rows.to_dicts() == profile(lv.scan(address))[0].to_dicts()
         assert answer.counts == {"rows": 1000}
