@@ -54,7 +54,8 @@ def picture(browser: Browser, server: Server, page: str, theme: str, width: int)
     shot = Image.open(io.BytesIO(tab.screenshot()))
     context.close()
     small = io.BytesIO()
-    shot.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    few = shot.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # rare ones too
+    few.save(small, "PNG", optimize=True)
     return small.getvalue()
 
 
