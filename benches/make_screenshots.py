@@ -21,7 +21,7 @@ from lakeview.app.pages import PAGES
 TARGET = ROOT / "docs" / "screenshots"
 HEIGHT = 1000
 WIDE, NARROW = 1440, 900
-COLOURS = 128
+COLOURS = 256
 MOST_BYTES = 4 << 20
 
 SHOWN = {
@@ -54,7 +54,7 @@ def picture(browser: Browser, server: Server, page: str, theme: str, width: int)
     shot = Image.open(io.BytesIO(tab.screenshot()))
     context.close()
     small = io.BytesIO()
-    few = shot.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # rare ones too
+    few = shot.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
     few.save(small, "PNG", optimize=True)
     return small.getvalue()
 
