@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.expressions import DType
 
 from lakeview.predicates.functions import FUNCTIONS, Form, Parts
-from lakeview.predicates.refusals import node_name, refuse
+from lakeview.predicates.refusals import REFUSAL, node_name
 
 _ARGUMENTS = frozenset(
     {
@@ -29,16 +29,16 @@ def check_arguments(node: exp.Expr) -> None:
     """InvalidRequestError for a node with an argument that is not printed, which would change its meaning silently."""
     for key, value in node.args.items():
         if value not in (None, False, []) and key not in _ARGUMENTS and key not in _FLAGS:
-            raise refuse(f"{node_name(node)} takes no {key} here")
+            raise REFUSAL(f"{node_name(node)} takes no {key} here")
 
 
 def _column(node: exp.Expr) -> Parts:
     names = [part.name for part in node.parts if isinstance(part, exp.Identifier)]  # type: ignore[attr-defined]
     if len(names) != len(node.parts):  # type: ignore[attr-defined]
-        raise refuse("a star or a pattern stands for more than one column", "name one column")
+        raise REFUSAL("a star or a pattern stands for more than one column", "name one column")
     for name in names:
         if name == "*" or (name.startswith("^") and name.endswith("$")):
-            raise refuse(f"{name} may stand for more than one column", "name one column")
+            raise REFUSAL(f"{name} may stand for more than one column", "name one column")
     yield ".".join(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names)
 
 
@@ -48,7 +48,7 @@ def _literal(node: exp.Expr) -> Parts:
     elif _NUMBER.fullmatch(node.name):
         yield node.name
     else:
-        raise refuse(f"{node.name[:40]} is no number")
+        raise REFUSAL(f"{node.name[:40]} is no number")
 
 
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -61,7 +61,7 @@ def _text(value: str) -> str:
 def bytes_form(node: exp.Expr) -> Parts:
     """X'00ff'."""
     if re.fullmatch(r"(?:[0-9a-fA-F]{2})*", node.name) is None:
-        raise refuse(f"X'{node.name[:40]}' is no sequence of bytes")
+        raise REFUSAL(f"X'{node.name[:40]}' is no sequence of bytes")
     yield f"X'{node.name}'"
 
 
@@ -75,7 +75,7 @@ def _binary(sign: str) -> Form:
 def _like(operator: str) -> Form:
     def parts(node: exp.Expr) -> Parts:
         if isinstance(node.expression, exp.All | exp.Any):
-            raise refuse(f"{operator} takes one pattern")
+            raise REFUSAL(f"{operator} takes one pattern")
         return "(", node.this, f" {'NOT ' if node.args.get('negate') else ''}{operator} ", node.expression, ")"
 
     return parts
@@ -101,7 +101,7 @@ def _not(node: exp.Expr) -> Parts:
 
 def _is(node: exp.Expr, operator: str = "IS") -> Parts:
     if not isinstance(node.expression, exp.Null | exp.Boolean):
-        raise refuse("IS takes NULL, TRUE or FALSE")
+        raise REFUSAL("IS takes NULL, TRUE or FALSE")
     if isinstance(node.expression, exp.Boolean):  # to polars that of null is null: to SQL it is false, or true with NOT
         operator = "IS NOT DISTINCT FROM" if operator == "IS" else "IS DISTINCT FROM"
     return "(", node.this, f" {operator} ", node.expression, ")"
@@ -110,9 +110,9 @@ def _is(node: exp.Expr, operator: str = "IS") -> Parts:
 def _in(node: exp.Expr, operator: str = "IN") -> Parts:
     values = node.expressions
     if not values:
-        raise refuse("IN takes values written out", "write column IN (1, 2, 3)")
+        raise REFUSAL("IN takes values written out", "write column IN (1, 2, 3)")
     if any(value.find(exp.Column, exp.Query) for value in values):
-        raise refuse("IN takes values, no columns or queries", "compare columns with = and OR")
+        raise REFUSAL("IN takes values, no columns or queries", "compare columns with = and OR")
     yield "("
     yield node.this
     yield f" {operator} ("
@@ -124,7 +124,7 @@ def _in(node: exp.Expr, operator: str = "IN") -> Parts:
 
 def _between(node: exp.Expr, operator: str = "BETWEEN") -> Parts:
     if node.args.get("symmetric"):
-        raise refuse("BETWEEN SYMMETRIC is no part of a condition here", "write the lower value first")
+        raise REFUSAL("BETWEEN SYMMETRIC is no part of a condition here", "write the lower value first")
     return "(", node.this, f" {operator} ", node.args["low"], " AND ", node.args["high"], ")"
 
 
@@ -166,10 +166,10 @@ def has_offset(node: exp.Expr) -> bool:
 def _type(node: exp.Expr) -> str:
     name = _TYPES.get(node.this)
     if name is None:
-        raise refuse(f"{str(node.this).rpartition('.')[2]} is no type to cast to here", "cast to a scalar type")
+        raise REFUSAL(f"{str(node.this).rpartition('.')[2]} is no type to cast to here", "cast to a scalar type")
     sizes = [size.name for size in node.expressions] if name == "DECIMAL" else []
     if not all(size.isdecimal() and len(size) < 3 for size in sizes):
-        raise refuse("DECIMAL takes two numbers, as in DECIMAL(10, 2)")
+        raise REFUSAL("DECIMAL takes two numbers, as in DECIMAL(10, 2)")
     return f"{name}({', '.join(sizes)})" if sizes else name
 
 
@@ -178,7 +178,7 @@ def interval_form(node: exp.Expr) -> Parts:
     unit = node.args.get("unit")
     text = f"{node.name} {'' if unit is None else unit.name}".strip()
     if not isinstance(node.this, exp.Literal) or re.fullmatch(r"[0-9A-Za-z .:+-]*", text) is None:
-        raise refuse("INTERVAL takes a text", "write INTERVAL '1 day'")
+        raise REFUSAL("INTERVAL takes a text", "write INTERVAL '1 day'")
     yield f"INTERVAL '{text}'"
 
 
@@ -261,8 +261,8 @@ def null_for_zero(tree: exp.Expr) -> exp.Expr:
 def check_spark(node: exp.Expr) -> None:
     """InvalidRequestError for a node of a constraint whose meaning in Spark is not that of its form."""
     if isinstance(node, OTHER_IN_SPARK):
-        raise refuse(f"{node_name(node)} means something else in Spark than here")
+        raise REFUSAL(f"{node_name(node)} means something else in Spark than here")
     if isinstance(node, exp.DataType) and node.this == DType.DECIMAL and not node.expressions:
-        raise refuse("DECIMAL without digits is DECIMAL(10, 0) in Spark", "write the digits")
+        raise REFUSAL("DECIMAL without digits is DECIMAL(10, 0) in Spark", "write the digits")
     if isinstance(node, exp.Like | exp.ILike) and "\\" in node.expression.name:
-        raise refuse("a backslash in a pattern of LIKE escapes in Spark alone")
+        raise REFUSAL("a backslash in a pattern of LIKE escapes in Spark alone")

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from lakeview.predicates.refusals import node_name, refuse
+from lakeview.predicates.refusals import REFUSAL, node_name
 
 Parts: TypeAlias = Iterable[str | exp.Expr]
 """Texts, and the nodes that stand between them, whose own forms follow."""
@@ -19,7 +19,7 @@ def _function(name: str, *keys: str) -> Form:
     def parts(node: exp.Expr) -> Parts:
         for key, value in node.args.items():
             if key not in keys and isinstance(value, exp.Expr | str | list) and value:
-                raise refuse(f"{name} takes no {key} here")
+                raise REFUSAL(f"{name} takes no {key} here")
         arguments = [a for key in keys for a in _as_list(node.args.get(key))]
         yield f"{name}("
         for i, argument in enumerate(arguments):
@@ -42,7 +42,7 @@ def _of_columns(form: Form) -> Form:
 
     def parts(node: exp.Expr) -> Parts:
         if node.find(exp.Column) is None:
-            raise refuse(f"{node_name(node)} of constants is not evaluated in a condition", "write the value itself")
+            raise REFUSAL(f"{node_name(node)} of constants is not evaluated in a condition", "write the value itself")
         return form(node)
 
     return parts
@@ -76,13 +76,13 @@ _FIELDS = frozenset(
 def _extract(node: exp.Expr) -> Parts:
     field = node.name.upper()
     if field not in _FIELDS:
-        raise refuse(f"EXTRACT knows no {field[:40]}", f"use one of {', '.join(sorted(_FIELDS))}")
+        raise REFUSAL(f"EXTRACT knows no {field[:40]}", f"use one of {', '.join(sorted(_FIELDS))}")
     return f"EXTRACT({field} FROM ", node.expression, ")"
 
 
 def _log(node: exp.Expr) -> Parts:
     if not isinstance(node.this, exp.Literal) or node.name != "10" or node.expression is None:
-        raise refuse("LOG with a base of its own is no part of a condition here", "use LN or LOG10")
+        raise REFUSAL("LOG with a base of its own is no part of a condition here", "use LN or LOG10")
     return _of_positive("LOG10", node.expression)
 
 
@@ -99,7 +99,7 @@ def _named_function(node: exp.Expr) -> Parts:
             return "OCTET_LENGTH(", arguments[0], ")"
         case "DATE_PART", 2 if isinstance(arguments[0], exp.Literal):
             return _extract(exp.Extract(this=exp.var(arguments[0].name), expression=arguments[1]))
-    raise refuse(f"{node.name[:40]} is no function of a condition here")
+    raise REFUSAL(f"{node.name[:40]} is no function of a condition here")
 
 
 FUNCTIONS: dict[type[exp.Expr], Form] = {

@@ -2,17 +2,11 @@
 
 from sqlglot import exp
 
-from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.syntax import Refusal
 
 KIND = "bad-predicate"
 EXAMPLE = "write a SQL condition such as month = 3 AND carrier IN ('AA', 'UA')"
-REFUSAL = Refusal(KIND, "where", "the condition")
-
-
-def refuse(what: str, fix: str = EXAMPLE) -> InvalidRequestError:
-    """Returns the error for what is not allowed."""
-    return REFUSAL(what, fix)
+REFUSAL = Refusal(KIND, "where", "the condition", EXAMPLE)
 
 
 def node_name(node: exp.Expr) -> str:

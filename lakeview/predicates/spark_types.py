@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.expressions import DType
 
 from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
-from lakeview.predicates.refusals import refuse
+from lakeview.predicates.refusals import REFUSAL
 
 _KINDS = {
     **dict.fromkeys(("byte", "short", "integer", "long"), "integer"),
@@ -73,7 +73,7 @@ def check_types(tree: exp.Expr, columns: Mapping[int, DataType]) -> exp.Expr:
             _check_operands(node, [_kind(part, columns) for part in (node.left, node.right)])
         elif isinstance(node, exp.Greatest) and "floating" in {_kind(part, columns) for part in _parts(node)}:
             # to polars it is the greatest number beside NaN
-            raise refuse("GREATEST of floating-point numbers is NaN in Spark where one of them is")
+            raise REFUSAL("GREATEST of floating-point numbers is NaN in Spark where one of them is")
     return tree
 
 
@@ -82,17 +82,17 @@ def _check_cast(node: exp.Cast, columns: Mapping[int, DataType]) -> str:
     source, target = _kind(node.this, columns), _TARGETS.get(node.to.this, "other")
     is_constant = isinstance(node.this, exp.Literal) and target in ("date", "timestamp")
     if target not in _ALIKE.get(source, ()) and not is_constant and not _gains_digits(node, columns):
-        raise refuse(f"CAST of {source} AS {node.to.sql(dialect='spark')} means something else in Spark than here")
+        raise REFUSAL(f"CAST of {source} AS {node.to.sql(dialect='spark')} means something else in Spark than here")
     return target
 
 
 def _check_operands(node: exp.Div | exp.Mod | exp.DPipe, kinds: Sequence[str]) -> None:
     if isinstance(node, exp.Div) and "decimal" in kinds and "floating" not in kinds:
-        raise refuse("a division of decimals is rounded in another way by Spark")
+        raise REFUSAL("a division of decimals is rounded in another way by Spark")
     if isinstance(node, exp.Mod) and not set(kinds) <= {"integer", "null"}:
-        raise refuse("a remainder of other numbers than integers is not always that of Spark")
+        raise REFUSAL("a remainder of other numbers than integers is not always that of Spark")
     if isinstance(node, exp.DPipe) and (other := [kind for kind in kinds if "text" not in _ALIKE.get(kind, ())]):
-        raise refuse(f"|| with {other[0]} means something else in Spark than here")
+        raise REFUSAL(f"|| with {other[0]} means something else in Spark than here")
 
 
 def _kind(node: exp.Expr, columns: Mapping[int, DataType]) -> str:

@@ -39,14 +39,16 @@ DIALECTS: dict[str, type[Dialect]] = {"polars": PolarsSQL, "spark": _SparkSQL, "
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Makes the error for a text: its kind, its place (`where`, `sql`), and what the text is called."""
+    """Makes the error for a text: its kind, its place (`where`, `sql`), what the text is called, and what to write
+    where an error has no fix of its own."""
 
     kind: str
     place: str
     subject: str
+    example: str | None = None
 
-    def __call__(self, message: str, fix: str) -> InvalidRequestError:
-        return InvalidRequestError(message, fix=fix, place=self.place, kind=self.kind)
+    def __call__(self, message: str, fix: str | None = None) -> InvalidRequestError:
+        return InvalidRequestError(message, fix=fix or self.example, place=self.place, kind=self.kind)
 
     def of_subject(self, finding: str, fix: str) -> InvalidRequestError:
         """The error whose message begins with what the text is called."""

@@ -14,7 +14,6 @@ REASONS = {
     "lakeview/app/cache.py found_tables": "a cache of Streamlit",
     "lakeview/iceberg/write/commits.py unsupported_table": "a default that its callers share",
     "lakeview/jobs/job.py wait": "the event is the job's own",
-    "lakeview/predicates/refusals.py refuse": "the reader of conditions that runs has its own words",
     "lakeview/spark/dml/table.py clone": "a name of Delta's DeltaTable",
     "lakeview/spark/dml/table.py cloneAtVersion": "a name of Delta's DeltaTable",
     "lakeview/spark/dml/table.py upgradeTableProtocol": "a name of Delta's DeltaTable",
