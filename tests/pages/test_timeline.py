@@ -271,11 +271,11 @@ def test_operations_and_writers_of_the_list_beside_the_chart_share_its_room(tmp_
     history = DeltaHistory(tmp_path / "t").create()
     for operation, writer in (("WRITE", "nightly-feed"), ("VACUUM START", "maintenance"), ("VACUUM END", "data-desk")):
         history.commit(info(operation=operation, userName=writer))
-    found = column_widths(open_page("timeline", tmp_path / "t").dataframe[0])
-    growth = (509 - commits._PLACE) // len(found)  # on a page of 1440 pixels
-    assert found["operation"] + growth >= 104, "pixels of `■ VACUUM START`"
-    assert found["writer"] + growth >= 86, "pixels of `maintenance`"
-    assert sum(found.values()) <= commits._PLACE - widths.TICK_BOXES
+    pixels = column_widths(open_page("timeline", tmp_path / "t").dataframe[0])
+    growth = (509 - commits._PLACE) // len(pixels)  # on a page of 1440 pixels
+    assert pixels["operation"] + growth >= 104, "pixels of `■ VACUUM START`"
+    assert pixels["writer"] + growth >= 86, "pixels of `maintenance`"
+    assert sum(pixels.values()) <= commits._PLACE - widths.TICK_BOXES
 
 
 def test_the_tab_of_lives_says_how_long_files_stay(good: Path) -> None:
