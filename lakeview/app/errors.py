@@ -14,6 +14,7 @@ from lakeview.app import cache, columns, selection, tables, uploads
 from lakeview.app.components import escape, frame, link
 from lakeview.app.pages import PAGES
 from lakeview.app.row_links import row_link
+from lakeview.discovery.opening import PROFILE
 from lakeview.model import errors
 from lakeview.model.addresses import normalise
 
@@ -79,7 +80,7 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
     is_folder = isinstance(error, errors.NotATableError) and way_out is not _SHARING
     folder = selection.remembered_selection().table if is_folder and here != "lake" else None
     if folder is not None and not (matches := _tables_below(folder)).is_empty():
-        _draw_tables(folder, matches)
+        _draw_tables(folder, matches, is_profile=error.kind == PROFILE)
     else:
         _draw_error(error, fix, way_out, folder, here)
 
@@ -145,15 +146,13 @@ def _tables_below(folder: str) -> pl.DataFrame:
         return pl.DataFrame()
 
 
-def _draw_tables(folder: str, matches: pl.DataFrame) -> None:
+def _draw_tables(folder: str, matches: pl.DataFrame, *, is_profile: bool) -> None:
     """A card with the tables of a profile or in a folder's folders, from which one is chosen."""
-    number = views.units.count_text(matches.height, "table")
-    claim, note = (
-        f"{folder} is no table, but has {number} in its folders",
-        "two levels deep; tick a row to open the table",
-    )
-    if "sharing" in matches["format"]:
-        claim, note = f"{folder} is a profile with {number}", "tick a row to open the table"
+    number, note = views.units.count_text(matches.height, "table"), "tick a row to open the table"
+    if is_profile:
+        claim = f"{folder} is a profile with {number}"
+    else:
+        claim, note = f"{folder} is no table, but has {number} in its folders", f"two levels deep; {note}"
     with st.container(border=True, gap="small"):
         st.markdown(f":gray[:material/folder_open:] &ensp; **{escape(claim)}** &ensp; :small[:gray[{note}]]")
         table_columns = {"name": columns.text("table"), "format": columns.text("format")}

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from lakeview.sharing.client.table import SharedTable
 
 
+PROFILE = "profile"
+"""The kind of the error for a profile of a share in place of a table."""
+
+
 def open_table(
     address: str | os.PathLike[str],
     *,
@@ -192,14 +196,15 @@ def convert_to_delta(
 def _no_table(storage: Storage, above: str | None) -> NotATableError:
     if above is not None:
         return NotATableError(f"{storage.root} is no table, but lies in one", fix=f"open {above}", place=storage.root)
+    if storage.root.endswith(".share") and storage.exists(storage.root):
+        return NotATableError(
+            f"{storage.root} is the profile of a share, not a table",
+            fix=f"open {storage.root}#share.schema.table; `lakeview tables {storage.root}` lists its tables",
+            place=storage.root,
+            kind=PROFILE,
+        )
     # not a listing of all that lies below: the address may be the root of a disk
     if is_local(storage.root) and storage.exists(storage.root):
-        if storage.root.endswith(".share"):
-            return NotATableError(
-                f"{storage.root} is the profile of a share, not a table",
-                fix=f"open {storage.root}#share.schema.table; `lakeview tables {storage.root}` lists its tables",
-                place=storage.root,
-            )
         reason = "it is a file"
     elif not storage.holds_files():
         reason = "the folder is empty or not there"

@@ -7,10 +7,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 import lakeview as lv
 from lakeview.discovery import TABLES, folders
+from lakeview.discovery.opening import PROFILE
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, NotATableError
 from lakeview.model.table import Table
@@ -65,6 +67,16 @@ def test_a_profile_is_no_table_and_leads_to_its_tables(tmp_path: Path) -> None:
     with pytest.raises(NotATableError, match=r"team\.share is the profile of a share, not a table") as caught:
         lv.open_table(profile)
     assert f"lakeview tables {profile}" in (caught.value.fix or "")
+    assert caught.value.kind == PROFILE
+
+
+def test_a_profile_in_a_store_is_no_table_either(tmp_path: Path) -> None:
+    address = f"memory://{tmp_path.name}/team.share"
+    with pytest.raises(NotATableError, match="the folder is empty or not there"):
+        lv.open_table(address)
+    fsspec.filesystem("memory").pipe(address, b"{}")
+    with pytest.raises(NotATableError, match=r"team\.share is the profile of a share, not a table"):
+        lv.open_table(address)
 
 
 @pytest.mark.parametrize(
