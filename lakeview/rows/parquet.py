@@ -45,7 +45,7 @@ def read_task(task: FileTask, storage: Storage | None = None, batch_rows: int = 
     live = LiveRows(task, store)
     if live.nothing:
         return
-    with _errors_of(task):
+    with errors_of(task):
         for batch in task.source.batches(task, store, batch_rows):
             yield live.of(batch)[0]
 
@@ -75,7 +75,7 @@ def stored_batches(
     if live.nothing:
         return
     ahead = storage.remote
-    with _errors_of(task), ExitStack() as stack:
+    with errors_of(task), ExitStack() as stack:
         handle = stack.enter_context(storage.open(task.path, task.size))
         small = None if ahead else _small_file(handle, task.size)
         file = stack.enter_context(
@@ -110,8 +110,8 @@ def _small_file(handle: IO[bytes], size: int) -> pa.BufferReader | None:
 
 
 @contextmanager
-def _errors_of(task: FileTask) -> Iterator[None]:
-    """Turns the errors of reading a file into ours, which name it."""
+def errors_of(task: FileTask) -> Iterator[None]:
+    """Turns the errors of reading the file of a task into ours, which name it: as `read_task`."""
     try:
         yield
     except DataFileMissingError:  # its store has said it in words of its own
@@ -171,7 +171,7 @@ class Columns:
 
     def conform(self, task: FileTask, batch: pa.RecordBatch, positions: npt.NDArray[np.int64]) -> pa.RecordBatch:
         """The task's columns of one batch, whose rows lie at these positions. Errors as `read_task`."""
-        with _errors_of(task):
+        with errors_of(task):
             try:
                 return self.of(batch, positions)
             except (CorruptTableError, UnsupportedTableError) as error:  # it names the column, and not the file

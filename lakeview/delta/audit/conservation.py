@@ -52,14 +52,16 @@ def rearrangements_conserve_nulls(run: Run) -> Iterator[Case]:
     statistics = _statistics(run, sides).unique(["version", *IDENTITY], keep="last")
     files = sides.join(statistics, on=["version", *IDENTITY], how="left", nulls_equal=True)
     schemas = _leaves_in_force(run)
-    by_schema: dict[int | None, list[int]] = {}
+    by_schema: dict[tuple[int | None, int | None], list[int]] = {}
     for version in versions:
-        by_schema.setdefault(max((v for v in schemas if v <= version), default=None), []).append(version)
-    for newest, own in by_schema.items():
-        if newest is None:
+        newest = max((v for v in schemas if v <= version), default=None)
+        by_schema.setdefault((max((v for v in schemas if v < version), default=newest), newest), []).append(version)
+    for (earlier, newest), own in by_schema.items():
+        if earlier is None or newest is None:
             yield from (unknowable(version, "the log no longer shows the schema") for version in own)
         else:
-            yield from _nulls(own, files.filter(pl.col("at").is_in(own)), schemas[newest])
+            leaves = {False: schemas[earlier], True: schemas[newest]}
+            yield from _nulls(own, files.filter(pl.col("at").is_in(own)), leaves)
 
 
 def _sides(run: Run, versions: Sequence[int]) -> pl.DataFrame:
@@ -100,19 +102,22 @@ def _statistics(run: Run, sides: pl.DataFrame) -> pl.DataFrame:
     return every.join(files, on=["version", *IDENTITY], how="semi", nulls_equal=True)
 
 
-def _nulls(versions: Sequence[int], files: pl.DataFrame, leaves: Sequence[Leaf]) -> Iterator[Case]:
+def _nulls(versions: Sequence[int], files: pl.DataFrame, leaves: Mapping[bool, Sequence[Leaf]]) -> Iterator[Case]:
     """The cases of commits (`at` of their files) under one schema: sums of each column's nulls, before and after.
+    `leaves`: those of files that are `added`, and of those before; a commit that ends column mapping renames them.
 
     Proven if all columns are that any file counts; a column that no file counts is not looked at.
     """
     incomplete = set(files.filter(pl.col("path").is_null())["at"])
     present = files.filter(pl.col("path").is_not_null())
-    frame = statistics_frame(present, leaves)
+    sides = {added: present.filter(pl.col("added") == added) for added in leaves}
+    frames = {added: statistics_frame(side, leaves[added]) for added, side in sides.items()}
     exact_columns: set[int] = set()
     inexact: dict[int, list[str]] = {}
     changed: dict[int, Case] = {}
-    for name in frame.columns[2:]:
-        for version, before, after, is_exact in _null_sums(present, frame[name]).iter_rows():
+    for name in (n for n in frames[True].columns[2:] if n in frames[False].columns):
+        counts = pl.concat([_null_counts(side, frames[added][name]) for added, side in sides.items()])
+        for version, before, after, is_exact in _null_sums(counts).iter_rows():
             if not is_exact:
                 inexact.setdefault(version, []).append(name)
                 continue
@@ -133,18 +138,21 @@ def _nulls(versions: Sequence[int], files: pl.DataFrame, leaves: Sequence[Leaf])
             yield proven(version)
 
 
-def _null_sums(files: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
+def _null_counts(files: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
+    counts = column.struct.unnest().select("null_count", "null_count_exact")
+    return files.select("at", "added", "records", "deleted_records").hstack(counts)
+
+
+def _null_sums(counts: pl.DataFrame) -> pl.DataFrame:
     """`at`, a column's nulls before and after, and whether all files count them exactly, of the commits some of whose
     files count them."""
-    counts = column.struct.unnest().select("null_count", "null_count_exact")
     nulls, records = pl.col("null_count"), pl.col("records")
     # with deleted rows counts are of all rows: exact for the live ones only if there are none
     exact = pl.when(pl.col("deleted_records") == 0).then(nulls <= records).otherwise(
         (nulls == 0) & pl.col("null_count_exact")
     )  # fmt: skip
-    sides = files.select("at", "added", "records", "deleted_records").hstack(counts)
     return (
-        sides.group_by("at")
+        counts.group_by("at")
         .agg(
             nulls.filter(~pl.col("added")).cast(pl.Int128).sum().alias("before"),
             nulls.filter("added").cast(pl.Int128).sum().alias("after"),

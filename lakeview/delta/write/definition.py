@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +30,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.table_metadata import TableProtocol
+from lakeview.model.type_tree import map_fields
 
 _MAPPING_MODE = "delta.columnMapping.mode"
 ROW_TRACKING, SUSPENDED = "delta.enableRowTracking", "delta.rowTrackingSuspended"
@@ -193,6 +195,18 @@ class Definition:
         if starts and _is_on(configuration, ROW_TRACKING):
             self._start_row_tracking(configuration)
         self.change_metadata(features=features, schema_string=schema_text(schema), configuration=configuration)
+
+    def remove_column_metadata(self, prefix: str) -> None:
+        """Take what begins so out of the metadata of columns and fields, and out of the properties."""
+
+        def without(field: Field) -> Field:
+            metadata = {key: value for key, value in field.metadata.items() if not key.startswith(prefix)}
+            return replace(field, metadata=metadata, type=map_fields(field.type, without))
+
+        own = self.metadata.configuration or {}
+        configuration = {key: text for key, text in own.items() if not key.startswith(prefix)}
+        schema = Schema(tuple(map(without, self.schema)))
+        self.change_metadata(schema_string=schema_text(schema), configuration=configuration)
 
     def _start_row_tracking(self, configuration: dict[str, str | None]) -> None:
         if _is_on(configuration, SUSPENDED):

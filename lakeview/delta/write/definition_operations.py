@@ -163,9 +163,10 @@ class DefinitionOperations:
         """Take a table feature out of the protocol, which gets as low as the others let it; returns the version.
 
         What the table itself keeps for the feature goes first, by commits of their own: a checkpoint policy, the times
-        in commits, ids of rows, domains, deletion vectors, whose files are written again. InvalidRequestError for one
-        that properties, columns or constraints use; UnsupportedTableError for one that readers need while the log has
-        versions that used it: those older than a day go with `truncate_history`.
+        in commits, ids of rows, domains; files with deletion vectors, of mapped columns and of older types of widened
+        ones are written again. InvalidRequestError for one that properties, columns or constraints use;
+        UnsupportedTableError for one that readers need while the log has versions that used it: those older than a day
+        go with `truncate_history`.
         """
         from lakeview.delta.write.feature_drop import drop_feature
         from lakeview.model.clock import system_clock

@@ -7,21 +7,23 @@ from datetime import timedelta
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint import write_checkpoint
+from lakeview.delta.write.feature_files import REWRITTEN
 from lakeview.delta.write.feature_removal import (
     HISTORY,
     OPERATIONS,
     check_removable,
     check_unused,
     is_of_history,
+    marks_columns,
     traces,
 )
 from lakeview.delta.write.log_cleanup import truncate_log
-from lakeview.delta.write.optimize import purge
 from lakeview.delta.write.property_changes import PropertyChanges
 from lakeview.delta.write.target import Target, until_made
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 
+_REORG = {"predicate": "[]", "applyPurge": "true"}
 _RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 
 
@@ -29,8 +31,8 @@ def drop_feature(
     table: Target, begin: Callable[..., PropertyChanges], feature: str, *, truncate_history: bool, clock: Clock
 ) -> int | None:
     """Take a feature out of the protocol; returns the version. What the table keeps for it goes before, by commits of
-    their own, which stay where the feature cannot be dropped yet: files with deletion vectors are written again.
-    `begin`: gives a transaction of the table.
+    their own, which stay where the feature cannot be dropped yet: files that only its readers read right are written
+    again. `begin`: gives a transaction of the table.
 
     `truncate_history`: delete what lies before the newest checkpoint that is older than a day, or than
     `delta.dropFeatureTruncateHistory.retentionDuration`. InvalidRequestError for a feature that needs no history gone;
@@ -60,9 +62,12 @@ def _drop(
         parameters = {"properties": json_text(own.properties)} if own.properties else {}
         with begin(OPERATIONS[feature], parameters=parameters, clock=clock) as txn:
             txn.remove_traces(feature)
-    if feature == "deletionVectors":
-        with begin("REORG", parameters={"predicate": "[]", "applyPurge": "true"}, clock=clock) as txn:
-            purge(txn)
+    if feature in REWRITTEN:
+        with begin("REORG", parameters=_REORG, clock=clock) as txn:
+            txn.rewrite_files(feature)
+    if marks_columns(feature, state.metadata):
+        with begin("REORG", parameters=_REORG, clock=clock) as txn:
+            txn.remove_column_metadata(feature)
     if truncate_history:
         table.refresh()
         state = table.state()

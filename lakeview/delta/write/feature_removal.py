@@ -8,6 +8,7 @@ import polars as pl
 
 from lakeview.delta.data.column_rules import CLUSTERING
 from lakeview.delta.data.row_tracking import MATERIALIZED
+from lakeview.delta.data.type_widening import TYPE_CHANGES
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
 from lakeview.delta.log.commits import only
@@ -40,6 +41,11 @@ OF_READERS = frozenset(
 
 HISTORY = "drop-feature-history"
 """The kind of a refusal for what earlier versions did, which the log still has."""
+
+COLUMN_METADATA: Mapping[str, str] = {
+    "columnMapping": "delta.columnMapping.", "typeWidening": TYPE_CHANGES, "typeWidening-preview": TYPE_CHANGES,
+}  # fmt: skip
+"""Features that columns are marked with, and how the keys of their metadata begin."""
 
 _PROTECTION, _PROTECTED_BEFORE = "checkpointProtection", "delta.requireCheckpointProtectionBeforeVersion"
 _CHUNK = 256
@@ -112,10 +118,15 @@ def check_unused(feature: str, state: Replay, metadata: Metadata, address: str) 
         )
 
 
+def marks_columns(feature: str, metadata: Metadata) -> bool:
+    """Whether columns or properties have what a feature marks columns with."""
+    mark = COLUMN_METADATA.get(feature)
+    return mark is not None and (mark in (metadata.schema_string or "") or any(mark in k for k in metadata.properties))
+
+
 def _is_used(feature: str, metadata: Metadata) -> bool:
+    in_schema = feature in COLUMN_METADATA and COLUMN_METADATA[feature] in (metadata.schema_string or "")
     feature = feature.removesuffix("-preview")
-    marks = {"typeWidening": "delta.typeChanges", "columnMapping": "delta.columnMapping."}
-    in_schema = feature in marks and marks[feature] in (metadata.schema_string or "")
     return in_schema or feature in {name.removesuffix("-preview") for name in active_features(metadata)}
 
 
@@ -192,7 +203,7 @@ def _refusal(
 
 OPERATIONS: Mapping[str, str] = {
     "clustering": "CLUSTER BY", "domainMetadata": "DOMAIN METADATA CLEANUP", "rowTracking": "ROW TRACKING UNBACKFILL",
-    "v2Checkpoint": "UNSET TBLPROPERTIES", "deletionVectors": "UNSET TBLPROPERTIES",
+    **dict.fromkeys(("v2Checkpoint", "deletionVectors", "typeWidening", "typeWidening-preview"), "UNSET TBLPROPERTIES"),
 }  # fmt: skip
 """Features whose traces go by a commit of their own, before the one that drops the feature, and its operation: a domain
 that is removed, and files without the ids they had, are actions that the feature itself allows."""
@@ -200,6 +211,7 @@ that is removed, and files without the ids they had, are actions that the featur
 _UNSET_BEFORE: Mapping[str, tuple[str, ...]] = {
     "v2Checkpoint": ("delta.checkpointPolicy",), "deletionVectors": ("delta.enableDeletionVectors",),
     "rowTracking": (ROW_TRACKING, *MATERIALIZED.values()),
+    **dict.fromkeys(("typeWidening", "typeWidening-preview"), ("delta.enableTypeWidening",)),
 }  # fmt: skip
 _UNSET_WITH: Mapping[str, tuple[str, ...]] = {
     "inCommitTimestamp": (

@@ -34,7 +34,7 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.predicates.tree import Node
 from lakeview.rows.matching import frame_of
-from lakeview.rows.parquet import read_task
+from lakeview.rows.parquet import errors_of, read_task
 from lakeview.rows.tasks import Fallback, FileTask
 from lakeview.rows.together import Portion, read_together
 from lakeview.storage import Storage
@@ -109,6 +109,11 @@ class LiveFile:
         """Whether so many deleted rows are all rows of the file: its footer says it, since a file goes with its last
         row, and a writer may have recorded too few."""
         return deleted >= self.physical_rows(storage) and deleted >= self._footer_rows(storage)
+
+    def stored_columns(self, storage: Storage) -> list[pa.Field]:
+        """The columns as the file has them, by its footer. Errors as `read_task`."""
+        with errors_of(self.task), storage.open(self.task.path, self.task.size) as handle:
+            return list(pq.read_schema(handle))
 
     def _footer_rows(self, storage: Storage) -> int:
         with storage.open(self.task.path, self.task.size) as handle, pq.ParquetFile(handle) as file:

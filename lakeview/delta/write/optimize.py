@@ -14,6 +14,7 @@ from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile, portions_of, together
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_changes import RowChanges
+from lakeview.delta.write.stored_columns import with_variant_binaries
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.clock import Clock
@@ -68,11 +69,10 @@ def optimize(
     return rearrangements
 
 
-def purge(txn: PendingCommit) -> None:
-    """Write each file with a deletion vector again, without the rows that it names, `dataChange` false. The commit of
-    another writer that changes one of these files collides with it."""
+def rewrite_each(txn: PendingCommit, files: Sequence[LiveFile]) -> None:
+    """Write each of these files again as the definition has it, without the rows that a deletion vector names,
+    `dataChange` false. The commit of another writer that changes one of these files collides with it."""
     work = txn.row_changes()
-    files = [file for file in txn.live_files(None) if file.row["vector"] is not None]
     with txn.files.operation():
         moves = [rewrite(work, txn.files, [file], (), txn.clock) for file in files]
     txn.finish(work, optimize_metrics(moves))
@@ -128,12 +128,13 @@ def rewrite(
     """Write the rows of these files again; `changes` gets what goes and comes."""
     before = tuple(file.deletions(work.storage) for file in group)
     live = [0] * len(group)
+    schema = with_variant_binaries(group[0].task.schema)
 
     def batches() -> Iterator[pa.RecordBatch]:
         live[:] = [0] * len(group)
         first = 0
         for files in together(group):
-            for portion in portions_of(files, work.storage, work.schema):
+            for portion in portions_of(files, work.storage, schema):
                 for number, part in portion.by_file(np.arange(portion.rows.num_rows)):
                     live[first + number] += part.stop - part.start
                 yield portion.rows

@@ -9,13 +9,15 @@ import polars as pl
 
 from lakeview.delta.properties import PROPERTIES, Effect
 from lakeview.delta.write.checkpoint.struct_statistics import with_documents
-from lakeview.delta.write.feature_removal import OPERATIONS, last_properties, protocol_without, traces
+from lakeview.delta.write.feature_files import MAPPING, check_plain_names, files_of
+from lakeview.delta.write.feature_removal import COLUMN_METADATA, OPERATIONS, last_properties, protocol_without, traces
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.live_files import LiveFile, live_files
+from lakeview.delta.write.optimize import rewrite_each
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_changes, check_name
 from lakeview.delta.write.row_rules import Expression
-from lakeview.delta.write.rules import properties_of, property_features, supported_features
+from lakeview.delta.write.rules import clustering_domain, properties_of, property_features, supported_features
 from lakeview.model.arguments import integer_of, text_of
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import choices, example_text, shorten
@@ -136,6 +138,23 @@ class PropertyChanges(PendingCommit):
                     without = {**row, "base_row_id": None, "default_row_commit_version": None}
                     self.files.add_again(without, row["stats"])
         self._reads_metadata = self._touched = True
+
+    def rewrite_files(self, feature: str) -> None:
+        """Write each file again that is read right by readers with a feature alone. The rows stay, and appends of other
+        writers make no difference."""
+        rewrite_each(self, files_of(feature, self))
+
+    def remove_column_metadata(self, feature: str) -> None:
+        """Take what a feature keeps in the metadata of columns away, and write the files again that need it. No other
+        writer may have added one meanwhile. InvalidRequestError for a name that only mapped columns can have."""
+        if feature == MAPPING:
+            check_plain_names(self.schema)
+        files, clustering = files_of(feature, self), self._clustering
+        self.definition.remove_column_metadata(COLUMN_METADATA[feature])
+        self.domains += [clustering_domain(self.schema, clustering)] if clustering else []
+        self.reads(pl.lit(value=True))
+        rewrite_each(self, files)
+        self._touched = True
 
     # -- inside
 
