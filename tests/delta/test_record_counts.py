@@ -35,6 +35,8 @@ WRITTEN = {
     '{"numRecords"\r\n:\t5 }': 5, '{"numRecords":9223372036854775807,"x":1}': None,
     '{"numRecords":92233720368547758070,"x":1}': None, '{"numRecords":-5,"x":1}': None,
     '{"numRecords":5.5,"x":1}': None,
+    '{"numRecords":+5,"x":1}': None, '{"numRecords":+5}': None, '{"numRecords":05,"x":1}': None,
+    '{"numRecords": 05}': None, '{"numRecords":0,"x":1}': 0, '{"numRecords":0}': 0, '{"numRecords":10,"x":1}': 10,
     '{"numRecords":"5","x":1}': None, '{"numRecords":null,"x":1}': None, '{"numRecords":\u0665,"x":1}': None,
     '{"minValues":{"numRecords":7}}': None, '{"minValues":{"numRecords":7},"numRecords":5}': 5,
     '{"\\u006eumRecords":5}': 5, '{"numRecords":5\u00a0,"x":1}': None, "[]": None, "": None,
