@@ -54,10 +54,10 @@ def timeline_line(timeline: pl.DataFrame, now: datetime, *, has_baseline: bool =
     return f"{first}; the latest is {format_version(last['version'])}{who}{age}{rows}; {load}"
 
 
-def _rows(added: int | None, removed: int | None) -> str:
-    if added is None or removed is None or not (added or removed):
+def _rows(gain: int | None, loss: int | None) -> str:
+    if gain is None or loss is None or not (gain or loss):
         return ""
-    return ": as many rows as before" if added == removed else f": {format_row_change(added - removed)}"
+    return ": as many rows as before" if gain == loss else f": {format_row_change(gain - loss)}"
 
 
 def schema_line(changes: pl.DataFrame, columns: int, schemas: pl.DataFrame) -> str:
@@ -144,14 +144,14 @@ def unpartitioned_line(files: int) -> str:
 
 def pruning_line(clustering: pl.DataFrame) -> str:
     """By which column a filter reads the fewest files, and by which the most, from CLUSTERING; that none has ranges."""
-    ranked = clustering.drop_nulls("reads").sort("reads", maintain_order=True)
-    if ranked.is_empty():
+    by_reads = clustering.drop_nulls("reads").sort("reads", maintain_order=True)
+    if by_reads.is_empty():
         return "No column has min and max in its files: only partition values and null counts skip any"
-    best, worst = (ranked.row(place, named=True) for place in (0, -1))
-    if ranked.height > 1 and _of_files(best) == _of_files(worst):
-        return f"A filter for one value of any of {ranked.height:,} columns reads {_of_files(best)} on average"
+    best, worst = (by_reads.row(place, named=True) for place in (0, -1))
+    if by_reads.height > 1 and _of_files(best) == _of_files(worst):
+        return f"A filter for one value of any of {by_reads.height:,} columns reads {_of_files(best)} on average"
     text = f"A filter for one value of {best['column']} reads {_of_files(best)} on average"
-    return text if ranked.height == 1 else f"{text}, of {worst['column']} {_of_files(worst)}"
+    return text if by_reads.height == 1 else f"{text}, of {worst['column']} {_of_files(worst)}"
 
 
 def filter_line(cost: ReadCost) -> str:

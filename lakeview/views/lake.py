@@ -156,8 +156,8 @@ def with_one_decimal(columns: pl.DataFrame) -> pl.DataFrame:
 def matching_columns(columns: pl.DataFrame, text: str, nulls_above: float | None) -> pl.DataFrame:
     """LAKE_COLUMNS whose name or type contains a text, in any case, and that have more nulls than a share; most nulls
     first, unknown shares last."""
-    searched = pl.concat_str("column", "type", separator=" ").str.to_lowercase()
-    matches = columns.filter(searched.str.contains(text.lower(), literal=True))
+    texts = pl.concat_str("column", "type", separator=" ").str.to_lowercase()
+    matches = columns.filter(texts.str.contains(text.lower(), literal=True))
     if nulls_above is not None:
         matches = matches.filter(pl.col("null_share") > nulls_above)
     return matches.sort("null_share", "table", descending=[True, False], nulls_last=True, maintain_order=True)
@@ -181,7 +181,7 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
     assert evidence.versions is not None
     assert evidence.commits is not None
     snapshot = evidence.snapshot
-    judged = NEWEST if evidence.lifetimes is None else LOG if evidence.statistics is None else WHOLE
+    depth = NEWEST if evidence.lifetimes is None else LOG if evidence.statistics is None else WHOLE
     entry = _with_findings(entry, findings(evidence, now))
     rhythm = cadence(evidence.commits, now)
     gap = _retained_gap(evidence.retention)
@@ -203,7 +203,7 @@ def lake_entry(entry: LakeEntry, evidence: Evidence, now: datetime) -> LakeEntry
         retained=None if retention is None else retention.retained_bytes,
         retained_bound=None if retention is None else retention.bound is not None,
         retained_gap=gap,
-        judged=judged,
+        judged=depth,
     )
 
 
@@ -234,7 +234,7 @@ def state_of(findings: Sequence[Finding]) -> LakeState:
 
 
 def _with_findings(entry: LakeEntry, findings: Sequence[Finding]) -> LakeEntry:
-    broken, attention = open_findings(findings)
+    num_broken, attention = open_findings(findings)
     worst = next((f for f in findings if f.severity in OPEN), None)
     return replace(
         entry,
@@ -242,7 +242,7 @@ def _with_findings(entry: LakeEntry, findings: Sequence[Finding]) -> LakeEntry:
         verdict=verdict(findings),
         finding=None if worst is None else f"{worst.claim}: {worst.evidence}" if worst.evidence else worst.claim,
         page=None if worst is None else worst.page,
-        broken=broken,
+        broken=num_broken,
         attention=attention,
     )
 

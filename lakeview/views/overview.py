@@ -64,8 +64,8 @@ def samples(timeline: pl.DataFrame, column: str) -> list[float] | None:
     times = pl.DataFrame(
         {"timestamp": [first + step * i for i in range(_SAMPLES)]}, schema=states.select("timestamp").schema
     )
-    joined = times.join_asof(states, on="timestamp", strategy="backward")[column].fill_null(strategy="backward")
-    return [float(value) for value in joined]
+    values = times.join_asof(states, on="timestamp", strategy="backward")[column].fill_null(strategy="backward")
+    return [float(value) for value in values]
 
 
 def commit_gaps(timeline: pl.DataFrame) -> list[float] | None:
@@ -123,14 +123,14 @@ def bytes_help(files: FileFacts) -> str:
     return f"{'At least' if files.least_bytes else 'Unknown'}: {invalid} with an invalid size."
 
 
-def retained_text(retained: int, *, undated: bool, is_bound: bool = False) -> str | None:
+def retained_text(size: int, *, no_times: bool, is_bound: bool = False) -> str | None:
     """The bytes that only old versions need, as a tile's change: at least so many where `is_bound`; None where none are
     known."""
-    if undated or (is_bound and not retained):
+    if no_times or (is_bound and not size):
         return None
     if is_bound:
-        return f"\N{GREATER-THAN OR EQUAL TO} +{format_bytes(retained)}"
-    return f"+{format_bytes(retained)}" if retained else "nothing more"
+        return f"\N{GREATER-THAN OR EQUAL TO} +{format_bytes(size)}"
+    return f"+{format_bytes(size)}" if size else "nothing more"
 
 
 def _since(version: object, base: int | None) -> str:

@@ -71,27 +71,27 @@ def received_line(server: str, shares: Sequence[str], share: str, tables: int) -
     return f"{server} shares {len(shares):,} shares with you; {share} has {count_text(tables, 'table')}"
 
 
-def shared_line(shared: pl.DataFrame, recipients: pl.DataFrame) -> str:
+def shared_line(tables: pl.DataFrame, recipients: pl.DataFrame) -> str:
     """What a server shares, and with whom: from a row a table with its `share`, and a row a recipient with `state`."""
-    if shared.is_empty():
+    if tables.is_empty():
         return "Nothing is shared: the configuration names no table"
-    place = count_text(shared["share"].n_unique(), "share")
+    place = count_text(tables["share"].n_unique(), "share")
     able = recipients.filter(state="reads").height
     whom = f"{count_text(recipients.height, 'recipient')}, {able:,} of them with a valid token"
-    verb = "is" if shared.height == 1 else "are"
+    verb = "is" if tables.height == 1 else "are"
     whom = whom if recipients.height else "no recipient yet"
-    return f"{count_text(shared.height, 'table')} in {place} {verb} shared with {whom}"
+    return f"{count_text(tables.height, 'table')} in {place} {verb} shared with {whom}"
 
 
 def reads_line(requests: pl.DataFrame, days: str) -> str:
     """Who asked for what in a span of time, from REQUESTS."""
     if requests.is_empty():
         return f"No recipient asked for anything in {days}"
-    answered = requests.filter(pl.col("status") < _REFUSED)
-    tables = answered.drop_nulls("table").select("share", "schema", "table").n_unique()
-    whom = count_text(answered["recipient"].drop_nulls().n_unique(), "recipient")
-    refused = int(requests.select(_refusal_count()).item())
-    return f"{whom} read {count_text(tables, 'table')} in {days}; {count_text(refused, 'request')} refused"
+    answers = requests.filter(pl.col("status") < _REFUSED)
+    tables = answers.drop_nulls("table").select("share", "schema", "table").n_unique()
+    whom = count_text(answers["recipient"].drop_nulls().n_unique(), "recipient")
+    refusals = int(requests.select(_refusal_count()).item())
+    return f"{whom} read {count_text(tables, 'table')} in {days}; {count_text(refusals, 'request')} refused"
 
 
 def recent_requests(audit: pl.LazyFrame, *, now: datetime, days: int) -> pl.DataFrame:

@@ -19,9 +19,9 @@ def shown_bounds(share: str = "null_share") -> pl.Expr:
     value = pl.col(share)
 
     def away(steps: int) -> pl.Expr:
-        scaled = (value * steps).round(6)  # 0.003 is no more than three thousandths
+        in_steps = (value * steps).round(6)  # 0.003 is no more than three thousandths
         is_lower = pl.col("mark") == "\N{GREATER-THAN OR EQUAL TO}"
-        return pl.when(is_lower).then(scaled.floor()).otherwise(scaled.ceil()) / steps
+        return pl.when(is_lower).then(in_steps.floor()).otherwise(in_steps.ceil()) / steps
 
     is_bound = pl.col("mark").is_in(["\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}"])
     is_coarse = away(_STEPS).is_in([0.0, 1.0])

@@ -49,8 +49,8 @@ def format_mean(value: float) -> str:
     """A mean of counts with one decimal where it is not whole, `3.3`; from a hundred on whole. A half is rounded up, as
     browsers round the numbers of tables."""
     exact = Decimal(value)
-    rounded = exact.quantize(Decimal(1) if exact >= 100 else Decimal("0.1"), ROUND_HALF_UP)
-    return f"{rounded:,.0f}" if rounded == rounded.to_integral_value() else f"{rounded:,}"
+    short = exact.quantize(Decimal(1) if exact >= 100 else Decimal("0.1"), ROUND_HALF_UP)
+    return f"{short:,.0f}" if short == short.to_integral_value() else f"{short:,}"
 
 
 def format_means(values: Iterable[float]) -> list[str]:
@@ -215,9 +215,9 @@ def _two(first: str, rest: int, unit: str) -> str:
 
 
 def _three_figures(value: float, units: tuple[str, ...], step: float) -> str:
-    scaled, place = value, 0
+    figure, place = value, 0
     # 999.5 would be written with four figures: it belongs to the next unit
-    while scaled >= 999.5 and place < len(units) - 1:
-        scaled, place = scaled / step, place + 1
-    decimals = 2 if scaled < 9.995 else 1 if scaled < 99.95 else 0
-    return f"{scaled:,.{decimals}f} {units[place]}"
+    while figure >= 999.5 and place < len(units) - 1:
+        figure, place = figure / step, place + 1
+    decimals = 2 if figure < 9.995 else 1 if figure < 99.95 else 0
+    return f"{figure:,.{decimals}f} {units[place]}"

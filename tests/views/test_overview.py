@@ -99,11 +99,11 @@ def test_unknown_figures_show_their_bound() -> None:
     assert views.overview.figure(7, 1) == "7"
     assert views.overview.rows_help(None, 1204).startswith("At least 1,204")
     assert views.overview.rows_help(7, 7) == "7 live rows, exact, from the log."
-    assert views.overview.retained_text(0, undated=False) == "nothing more"
-    assert views.overview.retained_text(2048, undated=False) == "+2.00 KiB"
-    assert views.overview.retained_text(2048, undated=True) is None
-    assert views.overview.retained_text(2048, undated=False, is_bound=True) == "\N{GREATER-THAN OR EQUAL TO} +2.00 KiB"
-    assert views.overview.retained_text(0, undated=False, is_bound=True) is None
+    assert views.overview.retained_text(0, no_times=False) == "nothing more"
+    assert views.overview.retained_text(2048, no_times=False) == "+2.00 KiB"
+    assert views.overview.retained_text(2048, no_times=True) is None
+    assert views.overview.retained_text(2048, no_times=False, is_bound=True) == "\N{GREATER-THAN OR EQUAL TO} +2.00 KiB"
+    assert views.overview.retained_text(0, no_times=False, is_bound=True) is None
 
 
 def test_the_version_before_is_the_one_on_the_branch() -> None:

@@ -66,18 +66,18 @@ def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     if retention is None:
         tile("Retained bytes", views.units.UNKNOWN, help="The newest version cannot be read, nor which files it needs.")
         return
-    is_bound, stored, course = retention.bound is not None, retention.stored_bytes, None
+    is_bound, stored_bytes, course = retention.bound is not None, retention.stored_bytes, None
     if now.ref is None:
         course = views.retention.cost.retained_course(retention, progress.past)
-    elif stored is not None:
-        stored += views.retention.cost.ref_bytes(now.snapshot.files, now.look.frames.of_log("lifetimes"))
+    elif stored_bytes is not None:
+        stored_bytes += views.retention.cost.ref_bytes(now.snapshot.files, now.look.frames.of_log("lifetimes"))
     scope = [", of the default branch"] if retention.refs > 1 else []
     if now.ref is not None:
         scope.append(f", and of files that only {escape(now.ref)} has")
-    old = views.overview.retained_text(retention.retained_bytes, undated=retention.has_no_times, is_bound=is_bound)
+    old = views.overview.retained_text(retention.retained_bytes, no_times=retention.has_no_times, is_bound=is_bound)
     tile(
         "Retained bytes",
-        views.overview.figure(None if is_bound else stored, stored, views.units.format_bytes),
+        views.overview.figure(None if is_bound else stored_bytes, stored_bytes, views.units.format_bytes),
         old,
         note="old" if old is not None and retention.retained_bytes else None,
         help="Bytes of the latest version, and of removed files that versions which can still be read need"

@@ -53,8 +53,8 @@ def alerts(findings: list[Finding]) -> None:
     finding_lines(findings, limit=ALERTS_SHOWN, here="quality")
     if rest := findings[ALERTS_SHOWN:]:
         label = f"{views.units.count_text(len(rest), 'more finding')}: {severity_counts(rest)}"
-        with fold(label, "all-findings") as unfolded:
-            if unfolded.open:  # a hundred lines take a second to draw
+        with fold(label, "all-findings") as expander:
+            if expander.open:  # a hundred lines take a second to draw
                 finding_lines(rest, limit=100, here="quality")
 
 
@@ -87,15 +87,15 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
         _panel(views.quality.trends.null_trend(loads, column), f"{name}, null share, %", "share", "nulls")
     with grid, card(stretch=True):
         _panel(views.quality.trends.rows_trend(timeline), "Rows per append", "count", "rows")
-    for word, ranged in views.quality.trends.range_trends(loads, column).items():
+    for word, trend in views.quality.trends.range_trends(loads, column).items():
         with grid, card(stretch=True):
-            if ranged.is_empty():
+            if trend.is_empty():
                 nothing(
                     f"{name} has no range to compare.",
                     "It is not numeric, or no load has it in its statistics.",
                 )
             else:
-                _panel(ranged, f"{name}, {word}", "number", word)
+                _panel(trend, f"{name}, {word}", "number", word)
     with grid, card(stretch=True):
         event = views.quality.trends.event_column(loads)
         if event is None:
@@ -160,8 +160,8 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
         if parts:
             st.markdown(f":small[:gray[{'; '.join(parts)}]]")
         load = _picked_load(shares, column)
-        repaired = few.drop_nulls("taken_back_by")["version"].unique().to_list()
-        pictures = charts.columns.null_heatmap(shares, selection=load, first=first, repaired=repaired, dark=dark())
+        repairs = few.drop_nulls("taken_back_by")["version"].unique().to_list()
+        pictures = charts.columns.null_heatmap(shares, selection=load, first=first, repaired=repairs, dark=dark())
         stack(pictures, key="load-nulls", on_pick=_pick_cell)
 
 
@@ -262,7 +262,7 @@ def by_partition(now: OpenTable, column: str) -> pl.DataFrame:
         now.snapshot,
         complete_statistics(now.frames, now.version, [column]),
         column,
-        recorded=frames.recorded_statistics(now.version, [column]),
+        recorded_statistics=frames.recorded_statistics(now.version, [column]),
         first=first_versions(frames, now.snapshot),
     )
 

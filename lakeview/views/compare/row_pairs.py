@@ -40,11 +40,11 @@ def found_key(rows: pl.DataFrame) -> list[str]:
         return []
     names = [n for n in gains.columns if not gains.schema[n].is_nested()]
     distinct = {n: gains[n].n_unique() + losses[n].n_unique() for n in names}
-    tried = sorted(names, key=lambda n: -distinct[n])[:_COLUMNS_TRIED]
+    candidates = sorted(names, key=lambda n: -distinct[n])[:_COLUMNS_TRIED]
     for size in range(1, _MOST_KEY_COLUMNS + 1):
-        keys = (tuple(sorted(key, key=names.index)) for key in combinations(tried, size))
-        scored = [(_pairs(gains, losses, key), key) for key in keys]
-        most, best = max(scored, key=lambda score: score[0], default=(0, ()))
+        keys = (tuple(sorted(key, key=names.index)) for key in combinations(candidates, size))
+        scores = [(_pairs(gains, losses, key), key) for key in keys]
+        most, best = max(scores, key=lambda score: score[0], default=(0, ()))
         if 2 * most >= min(gains.height, losses.height):
             return [columns[int(place)] for place in best]
     return []
@@ -74,12 +74,12 @@ def row_pairs_and_cells(rows: pl.DataFrame, key: Sequence[str]) -> tuple[pl.Data
     changes = {n: _differ(old[n], new[n]) for n in names}
     texts = {n: _cells(old[n], new[n], changes[n]) for n in names}
     count = pl.Series(COUNT, [0], dtype=pl.Int64).new_from_index(0, pairs.height)
-    for changed in changes.values():
-        count = count + changed.cast(pl.Int64)
+    for is_changed in changes.values():
+        count = count + is_changed.cast(pl.Int64)
     both = pl.DataFrame({CHANGE: [CHANGED] * pairs.height, COUNT: count, **texts})
     alone = gains.height + losses.height - 2 * pairs.height
-    unchanged = pl.Series([False], dtype=pl.Boolean).new_from_index(0, alone)
-    cells = pl.DataFrame({n: pl.concat([changed.cast(pl.Boolean), unchanged]) for n, changed in changes.items()})
+    no_changes = pl.Series([False], dtype=pl.Boolean).new_from_index(0, alone)
+    cells = pl.DataFrame({n: pl.concat([is_changed.cast(pl.Boolean), no_changes]) for n, is_changed in changes.items()})
     came = _alone(gains, pairs[_OWN[0]], ADDED, names)
     went = _alone(losses, pairs["before"], REMOVED, names)
     diff = pl.concat([both, came, went], how="vertical_relaxed")
@@ -132,10 +132,10 @@ def _null_in_words(texts: pl.Series) -> pl.Series:
     return texts.replace(in_quotes).fill_null("null")
 
 
-def _cells(old: pl.Series, new: pl.Series, changed: pl.Series) -> pl.Series:
+def _cells(old: pl.Series, new: pl.Series, is_changed: pl.Series) -> pl.Series:
     before, after = (_texts(values) for values in (old, new))
     both = pl.DataFrame({"before": _null_in_words(before), "after": _null_in_words(after)})
-    return both.select(pl.concat_str("before", "after", separator=ARROW)).to_series().zip_with(changed, after)
+    return both.select(pl.concat_str("before", "after", separator=ARROW)).to_series().zip_with(is_changed, after)
 
 
 def _texts(values: pl.Series) -> pl.Series:
@@ -148,8 +148,8 @@ def _texts(values: pl.Series) -> pl.Series:
     return pl.Series([None if text is None else shorten(text, TEXT_LENGTH) for text in texts], dtype=pl.String)
 
 
-def _alone(side: pl.DataFrame, paired: pl.Series, sign: str, names: Sequence[str]) -> pl.DataFrame:
-    rest = side.filter(~side[_OWN[0]].is_in(paired.implode()))
+def _alone(side: pl.DataFrame, rows_in_pairs: pl.Series, sign: str, names: Sequence[str]) -> pl.DataFrame:
+    rest = side.filter(~side[_OWN[0]].is_in(rows_in_pairs.implode()))
     texts = {n: _texts(rest[n]) for n in names}
     nothing = pl.Series(COUNT, [None], dtype=pl.Int64).new_from_index(0, rest.height)
     return pl.DataFrame({CHANGE: [sign] * rest.height, COUNT: nothing, **texts})

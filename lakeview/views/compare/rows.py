@@ -130,10 +130,10 @@ class RowDifferenceSum:
         # by turns, so that rows which a rewrite changed stand side by side, and neither side takes all places
         losses, gains = sums.filter(pl.col(NET) < 0), sums.filter(pl.col(NET) > 0)
         key = _naming_column(losses, gains, self._columns, self._limit)
-        ranked = pl.concat(
+        ranked_rows = pl.concat(
             [self._rank(losses), self._rank(gains)] if key is None else self._ranked_pairs(losses, gains, key)
         )
-        rows = ranked.sort("turn", maintain_order=True).head(self._limit).select(NET, *self._columns)
+        rows = ranked_rows.sort("turn", maintain_order=True).head(self._limit).select(NET, *self._columns)
         rows.columns = [NET, *names_apart(self._names, [NET])]
         return rows
 

@@ -78,10 +78,9 @@ def _file_words(difference: FileDifference) -> list[str]:
         (difference.removed_files, f"removed ({format_bytes(difference.bytes_removed)})"),
         (difference.redeleted_files, "with other deleted rows"),
     ]
-    changed = [(count, words) for count, words in sides if count]
+    counts = [(count, words) for count, words in sides if count]
     files = [
-        f"{f'{count:,}' if place else count_text(count, 'file')} {words}"
-        for place, (count, words) in enumerate(changed)
+        f"{f'{count:,}' if place else count_text(count, 'file')} {words}" for place, (count, words) in enumerate(counts)
     ]
     return [*files, *deletes]
 
@@ -102,13 +101,13 @@ def _bad_loads(between: pl.DataFrame) -> str:
         return ""
     newest, note, repair = bad.select("version", "note", "taken_back_by").row(0)
     reason = "" if note is None else f", {note.split('; ')[0]}"
-    repaired = "" if repair is None else f", repaired by {format_version(repair)}"
+    repair_note = "" if repair is None else f", repaired by {format_version(repair)}"
     others = [
         format_version(version) + ("" if back is None else " (repaired)")
         for version, back in bad[1:].select("version", "taken_back_by").iter_rows()
     ]
     also = f"; {first_few(others)}: {'a bad load' if bad.height == 2 else 'bad loads'} too" if others else ""
-    return f"; bad load {format_version(newest)}{reason}{repaired}{also}"
+    return f"; bad load {format_version(newest)}{reason}{repair_note}{also}"
 
 
 def difference_tiles(before: Snapshot, after: Snapshot, partitions: pl.DataFrame) -> list[tuple[str, str, str | None]]:
@@ -120,13 +119,13 @@ def difference_tiles(before: Snapshot, after: Snapshot, partitions: pl.DataFrame
     kinds = {name: schema.count(name) for name in ("added", "dropped", "renamed")}
     columns = ", ".join(f"{count} {name}" for name, count in kinds.items() if count)
     sizes = after.size_bytes, before.size_bytes
-    grown = None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
+    growth = None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
     tiles = [
         ("Rows", rows_text(after), _rows_changed(difference, rows_text(before))),
         (
             "Live bytes",
             format_bytes(after.size_bytes),
-            _change_text(grown, format_bytes(before.size_bytes), bytes_=True),
+            _change_text(growth, format_bytes(before.size_bytes), bytes_=True),
         ),
         (
             "Files",
@@ -138,8 +137,8 @@ def difference_tiles(before: Snapshot, after: Snapshot, partitions: pl.DataFrame
     if partition_names(after):
         count = after.files["partition_text"].drop_nulls().n_unique()
         inside = partitions.filter(~pl.col("partition_text").is_in([NO_PARTITION, ALL_FILES]))
-        touched = inside.filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height
-        tiles.append(("Partitions", format_count(count), f"{touched:,} touched" if touched else None))
+        count_touched = inside.filter(pl.any_horizontal(pl.exclude("partition_text") > 0)).height
+        tiles.append(("Partitions", format_count(count), f"{count_touched:,} touched" if count_touched else None))
     return tiles
 
 

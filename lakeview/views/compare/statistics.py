@@ -67,14 +67,14 @@ def statistics_shift(
     }
     was = new["path"].replace_strict(names, default=None, return_dtype=pl.String)
     sides = ("null_share", "null_share_mark", "min_text", "max_text", "range_is")
-    joined = new.with_columns(was=was).join(
+    both = new.with_columns(was=was).join(
         old.select(pl.col("path").alias("was"), *(pl.col(n).alias(f"{n}_before") for n in sides)),
         on="was",
         how="left",
         maintain_order="left",
     )
     shift = pl.col("null_share") - pl.col("null_share_before")
-    moved = [pl.col(n).ne_missing(pl.col(f"{n}_before")) for n in ("min_text", "max_text")]
+    moves = [pl.col(n).ne_missing(pl.col(f"{n}_before")) for n in ("min_text", "max_text")]
     has_shares = pl.col("null_share").is_not_null() & pl.col("null_share_before").is_not_null()
     is_exact = (pl.col("null_share_mark") == "") & (pl.col("null_share_mark_before") == "")
     floor = pl.when(is_exact).then(SHIFT_SHARE).otherwise(LOOSE_SHIFT_SHARE)
@@ -83,7 +83,7 @@ def statistics_shift(
         .then(pl.lit("new"))
         .when(has_shares & (shift.abs() >= floor))
         .then(pl.lit("shifted"))
-        .when(pl.any_horizontal(moved) & pl.col("range_is").is_not_null() & pl.col("range_is_before").is_not_null())
+        .when(pl.any_horizontal(moves) & pl.col("range_is").is_not_null() & pl.col("range_is_before").is_not_null())
         .then(pl.lit("range"))
         .when(has_shares)
         .then(pl.lit("same"))
@@ -93,7 +93,7 @@ def statistics_shift(
         pl.when((pl.col("range_is") == name) | (pl.col("range_is_before") == name)).then(pl.lit(name))
         for name in reversed(_STRENGTH)
     )
-    rows = joined.select(
+    rows = both.select(
         pl.col("path").alias("column"),
         change.alias("change"),
         before="null_share_before",

@@ -58,29 +58,31 @@ def file_difference(before: Snapshot, after: Snapshot, partitions: pl.DataFrame 
     """The files of two snapshots, by path and deletion vector; `partitions`: their PARTITION_DIFF, if it is there."""
     partitions = partition_difference(before, after) if partitions is None else partitions
     totals = partitions.select(total(name) for name in PARTITION_DIFF.names()[1:]).row(0, named=True)
-    added, removed, redeleted = totals["files_added"], totals["files_removed"], totals["files_redeleted"]
+    files = (totals["files_added"], totals["files_removed"], totals["files_redeleted"])
     old, new = (s.delete_files.select("path", "deletion_vector").sort("path") for s in (before, after))
+    gain, loss = totals["records_added"], totals["records_removed"]
     rows = None
     if before.num_records is not None and after.num_records is not None:
         rows = after.num_records - before.num_records
     # what the files of both have deleted is not known, and is the same if the same files delete
-    elif not redeleted and None not in (totals["records_added"], totals["records_removed"]) and old.equals(new):
-        rows = totals["records_added"] - totals["records_removed"]
+    elif not totals["files_redeleted"] and None not in (gain, loss) and old.equals(new):
+        rows = gain - loss
     sizes = (totals["bytes_added"], totals["bytes_removed"])
     deletes = (_without(new, old).height, _without(old, new).height)
     bounds = row_change_bounds(before, after) if rows is None else None
-    return FileDifference(added, removed, redeleted, *sizes, rows, *deletes, bounds)
+    return FileDifference(*files, *sizes, rows, *deletes, bounds)
 
 
 def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
     """PARTITION_DIFF, partitions of either side in the order of the later one's, then those that are gone."""
     old, new = _files(before), _files(after)
     both = new.join(old.select("path", old_vector="deletion_vector", there=pl.lit(value=True)), on="path", how="left")
-    touched = both.filter("there").filter(~pl.col("deletion_vector").eq_missing(pl.col("old_vector")))
-    added, removed = both.filter(pl.col("there").is_null()), old.join(new, on="path", how="anti")
+    redeletes = both.filter("there").filter(~pl.col("deletion_vector").eq_missing(pl.col("old_vector")))
+    additions, removals = both.filter(pl.col("there").is_null()), old.join(new, on="path", how="anti")
     every = pl.concat([new.select("partition_text"), old.select("partition_text")]).unique(maintain_order=True)
-    parts = [flows(files, "partition_text", way, "live") for files, way in ((added, "added"), (removed, "removed"))]
-    counts = touched.group_by("partition_text").agg(files_redeleted=pl.len().cast(pl.Int64))
+    ways = (additions, "added"), (removals, "removed")
+    parts = [flows(files, "partition_text", way, "live") for files, way in ways]
+    counts = redeletes.group_by("partition_text").agg(files_redeleted=pl.len().cast(pl.Int64))
     difference = every
     for part in (*parts, counts):
         difference = difference.join(part, on="partition_text", how="left", nulls_equal=True, maintain_order="left")
@@ -161,8 +163,8 @@ def row_change_bounds(before: Snapshot, after: Snapshot) -> tuple[int, int] | No
     if most_before is None or most_after is None:
         return None
     least, most = (least_after or 0) - most_before, most_after - (least_before or 0)
-    if grown := _growth_bounds(before, after):
-        return max(least, grown[0]), min(most, grown[1])
+    if growth := _growth_bounds(before, after):
+        return max(least, growth[0]), min(most, growth[1])
     if shrunk := _growth_bounds(after, before):
         return max(least, -shrunk[1]), min(most, -shrunk[0])
     return least, most
@@ -172,8 +174,8 @@ def _growth_bounds(before: Snapshot, after: Snapshot) -> tuple[int, int] | None:
     """The bounds where the later version has all files of the earlier one: what other files delete counts alone."""
     old, new = (s.files.select(*_FILE, "records", "deleted_records") for s in (before, after))
     deletes = after.delete_files.join(before.delete_files, on=_FILE, how="anti", nulls_equal=True)
-    removed = [_without(old, new), _without(before.delete_files, after.delete_files)]
-    if any(not files.is_empty() for files in removed) or deletes["records"].has_nulls():
+    removed_files = [_without(old, new), _without(before.delete_files, after.delete_files)]
+    if any(not files.is_empty() for files in removed_files) or deletes["records"].has_nulls():
         return None
     if not deletes.is_empty() and set(deletes["content"]) != {"position deletes"}:
         return None
@@ -234,11 +236,11 @@ def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
     if isinstance(moment, datetime):
         offer("a day before", earlier.filter(pl.col("timestamp") <= moment - _BEFORE_DAY))
         offer("a week before", earlier.filter(pl.col("timestamp") <= moment - 7 * _BEFORE_DAY))
-    for label, marked in (
+    for label, mark in (
         ("before the last schema change", "schema_changed"),
         ("before the last bad load", "suspicious"),
     ):
-        last = line.filter(marked)["place"].max()
+        last = line.filter(mark)["place"].max()
         if isinstance(last, int) and last > 0:
             offer(label, line.slice(last - 1, 1))
     return [BaseChoice(label, other) for other, label in choices.items()]

@@ -106,9 +106,9 @@ class PolarsAggregates:
         values, _ = _measurable(self._rows[facts.name])
         distinct = values.n_unique()
         if has_bins(facts, distinct):
-            ordered = values.sort()
+            sorted_values = values.sort()
             # how many values lie below each edge
-            below = [0, *(ordered.search_sorted(edge, side="left") for edge in edges[1:]), ordered.len()]
+            below = [0, *(sorted_values.search_sorted(edge, side="left") for edge in edges[1:]), sorted_values.len()]
             return Frequencies(distinct, [int(b) - int(a) for a, b in pairwise(below)], ())
         counts = values.value_counts(name="count").sort("count", "values", descending=[True, False])
         return Frequencies(distinct, (), counts.head(TOP).rows())

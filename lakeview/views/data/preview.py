@@ -59,7 +59,7 @@ def _quote(name: str) -> str:
 
 def plan_text(plan: pl.DataFrame) -> str:
     """How many files of PLAN a filter may read, and how many are skipped by what."""
-    skipped = dict(plan.filter(~pl.col("kept"))["reason"].value_counts().iter_rows())
-    reasons = ", ".join(f"{count:,} by {reason}" for reason, count in sorted(skipped.items()))
+    counts = dict(plan.filter(~pl.col("kept"))["reason"].value_counts().iter_rows())
+    reasons = ", ".join(f"{count:,} by {reason}" for reason, count in sorted(counts.items()))
     text = f"{int(plan['kept'].sum()):,} of {count_text(plan.height, 'file')} may hold such rows"
     return f"{text}; skipped: {reasons}" if reasons else text

@@ -31,15 +31,15 @@ def sample_rows(rows: pl.LazyFrame, count: int, seed: int) -> pl.DataFrame:
 
     No more than `count` rows of a batch are kept in memory. The same rows in the same order give the same sample.
     """
-    lock, passed = threading.Lock(), 0
+    lock, rows_before = threading.Lock(), 0
     key = "sample key"
     while key in rows.collect_schema():
         key += "_"
 
     def thin(batch: pl.DataFrame) -> pl.DataFrame:
-        nonlocal passed
+        nonlocal rows_before
         with lock:
-            first, passed = passed, passed + batch.height
+            first, rows_before = rows_before, rows_before + batch.height
         keys = pl.int_range(first, first + batch.height, eager=True).hash(seed).alias(key)
         return batch.with_columns(keys).bottom_k(count, by=key)
 

@@ -158,8 +158,8 @@ def turned_on(*, brief: bool = False) -> pl.Expr:
     )
 
 
-def _row(engine: Engine, required: Sequence[_Need]) -> dict[str, object]:
-    features = [n for n in required if n["used"] or not engine.ignores_unused]
+def _row(engine: Engine, needs: Sequence[_Need]) -> dict[str, object]:
+    features = [n for n in needs if n["used"] or not engine.ignores_unused]
     read = _side(engine, "read", [n for n in features if n["reading"]])
     write = _write_side(engine, features, read)
     worse = write if write.answer == "no" and read.answer != "no" else read
@@ -197,11 +197,11 @@ def _reasons(engine: Engine, read: _Verdict, write: _Verdict) -> str | None:
 
 def _side(engine: Engine, side: Side, needs: Sequence[_Need]) -> _Verdict:
     answers = [(need, *engine.verdict(side, str(need["feature"]))) for need in needs]
-    refused = tuple(need for need, can, _ in answers if can is False)
-    if refused:
-        return _Verdict("no", refused, _sources(source for _, can, source in answers if can is False))
-    unanswered = tuple(need for need, can, _ in answers if can is None)
-    return _Verdict("unknown" if unanswered else "yes", unanswered, _sources(source for _, _, source in answers))
+    refused_needs = tuple(need for need, can, _ in answers if can is False)
+    if refused_needs:
+        return _Verdict("no", refused_needs, _sources(source for _, can, source in answers if can is False))
+    unknown_needs = tuple(need for need, can, _ in answers if can is None)
+    return _Verdict("unknown" if unknown_needs else "yes", unknown_needs, _sources(source for _, _, source in answers))
 
 
 def _sources(sources: Iterable[Source | None]) -> tuple[Source, ...]:

@@ -57,12 +57,12 @@ def shared_needs(snapshot: Snapshot, origins: Mapping[str, Origin] | None = None
     By the features the protocol names: a server may ask for less where a version does not use one.
     """
     words = all_words().get(snapshot.format)
-    shared = None if words is None or words.shared_as is None else all_words().get(words.shared_as)
-    if words is None or shared is None:
+    recipient_words = None if words is None or words.shared_as is None else all_words().get(words.shared_as)
+    if words is None or recipient_words is None:
         return pl.DataFrame(schema=NEEDS)
-    unused = _unused_features(snapshot, words)
-    features = _answer_features(shared, _reader_features(snapshot.protocol, words, unused))
-    return _frame(features, _with_answers(origins or {}, shared, list(features)))
+    unused_features = _unused_features(snapshot, words)
+    features = _answer_features(recipient_words, _reader_features(snapshot.protocol, words, unused_features))
+    return _frame(features, _with_answers(origins or {}, recipient_words, list(features)))
 
 
 def protocol_origins(
@@ -83,8 +83,8 @@ def protocol_origins(
 def format_origins(versions: pl.DataFrame, commits: pl.DataFrame) -> dict[str, Origin]:
     """The origin of each format version, from FORMAT_VERSIONS and the COMMITS that name their writers."""
     writers = dict(commits.select("version", pl.coalesce("user", "engine").alias("writer")).iter_rows())
-    dated = versions.filter(pl.col("recorded_in").is_not_null())
-    rows = dated.select("format_version", "version", "since", "recorded_in").iter_rows()
+    known_versions = versions.filter(pl.col("recorded_in").is_not_null())
+    rows = known_versions.select("format_version", "version", "since", "recorded_in").iter_rows()
     return {
         f"format version {number}": Origin(version, since, writers.get(version), recorded_in)
         for number, version, since, recorded_in in rows
@@ -101,9 +101,9 @@ def usage_origins(
     if words is None:
         return {}
     origins: dict[str, Origin] = {}
-    ordered = commits.sort("position")
+    line = commits.sort("position")
     for feature, metrics in words.traces.items():
-        first_use = ordered.filter(pl.col("metrics").str.contains(f'"({"|".join(metrics)})":"?[1-9]')).head(1)
+        first_use = line.filter(pl.col("metrics").str.contains(f'"({"|".join(metrics)})":"?[1-9]')).head(1)
         for row in first_use.select("version", "timestamp", writer=pl.coalesce("user", "engine")).iter_rows():
             origins[feature] = Origin(*row)
     writers = dict(commits.select("version", pl.coalesce("user", "engine").alias("writer")).iter_rows())
@@ -132,10 +132,10 @@ def _frame(features: Mapping[str, tuple[bool, bool]], origins: Mapping[str, Orig
 def _required_features(snapshot: Snapshot, words: FormatWords) -> dict[str, tuple[bool, bool]]:
     """Feature -> (needed by readers too, in use)."""
     protocol = snapshot.protocol
-    unused = _unused_features(snapshot, words)
+    unused_features = _unused_features(snapshot, words)
     if words.answers is not None:  # a recipient writes nothing, so the features of writers alone ask nothing of it
-        return _answer_features(words, _reader_features(protocol, words, unused))
-    features = {f: (r, f not in unused) for f, r in _protocol_features(protocol, words).items()}
+        return _answer_features(words, _reader_features(protocol, words, unused_features))
+    features = {f: (r, f not in unused_features) for f, r in _protocol_features(protocol, words).items()}
     if words.traces:
         deletes = snapshot.delete_files
         kinds = deletes["content"].unique().sort().to_list() if "content" in deletes.columns else []
@@ -146,9 +146,9 @@ def _required_features(snapshot: Snapshot, words: FormatWords) -> dict[str, tupl
     return features | dict.fromkeys(_schema_features(snapshot.schema, words), (True, True))
 
 
-def _reader_features(protocol: TableProtocol, words: FormatWords, unused: Set[str]) -> list[str]:
+def _reader_features(protocol: TableProtocol, words: FormatWords, unused_features: Set[str]) -> list[str]:
     """What a protocol asks of readers, without features that are only named or implied."""
-    return [f for f, for_readers in _protocol_features(protocol, words).items() if for_readers and f not in unused]
+    return [f for f, r in _protocol_features(protocol, words).items() if r and f not in unused_features]
 
 
 def _answer_features(words: FormatWords, features: Sequence[str]) -> dict[str, tuple[bool, bool]]:
@@ -186,9 +186,9 @@ def _side_features(
 def _unused_features(snapshot: Snapshot, words: FormatWords) -> set[str]:
     """Features that are only named or implied: no rule and no property of the table uses them."""
     kinds = set(snapshot.rules["kind"].to_list()) if words.rules else set()
-    unused = {feature for feature, kind in words.rules.items() if kind not in kinds}
+    names = {feature for feature, kind in words.rules.items() if kind not in kinds}
     values = snapshot.properties
-    return unused | {f for f, name in words.properties.items() if values.get(name, "none").lower() in ("none", "false")}
+    return names | {f for f, name in words.properties.items() if values.get(name, "none").lower() in ("none", "false")}
 
 
 def _schema_features(schema: Schema, words: FormatWords) -> dict[str, None]:

@@ -72,7 +72,7 @@ def column_chunks(file: PhysicalFile) -> pl.DataFrame:
         .otherwise(format_expression("{} ({})", logical, "physical_type"))
     )
     every = ("dictionary", "page_index", "bloom_filter")
-    grouped = file.chunks.group_by("column", "stored_as", maintain_order=True).agg(
+    columns = file.chunks.group_by("column", "stored_as", maintain_order=True).agg(
         type_.first().alias("type"),
         join_texts("codec").alias("codec"),
         join_texts("encodings").alias("encodings"),
@@ -82,7 +82,7 @@ def column_chunks(file: PhysicalFile) -> pl.DataFrame:
     )
     size = pl.col("compressed")
     return (
-        grouped.with_columns(
+        columns.with_columns(
             share=pl.when(size.sum() > 0).then(size / size.sum()),
             ratio=pl.when(size > 0).then(pl.col("uncompressed") / size),
             per_value=pl.when(pl.col("values") > 0).then(size / pl.col("values")),
@@ -127,13 +127,13 @@ def logged_facts(snapshot: Snapshot, lifetimes: pl.DataFrame, path: str) -> dict
         other = snapshot.delete_files.filter(pl.col("path") == path)
         return {"size": format_bytes(other["size"][0])} if other.height else {}
     file = live.row(0, named=True)
-    added = additions(lifetimes.filter(pl.col("path") == path))["added"].drop_nulls()
+    versions = additions(lifetimes.filter(pl.col("path") == path))["added"].drop_nulls()
     facts = {
         "partition": file["partition_text"],
         "size": format_bytes(file["size"]),
         "rows, by the log": None if file["records"] is None else f"{file['records']:,}",
         "rows deleted": None if file["deleted_records"] is None else f"{file['deleted_records']:,}",
-        "added by": None if added.is_empty() else format_version(int(added[0])),
+        "added by": None if versions.is_empty() else format_version(int(versions[0])),
         "modified, UTC": None if file["modified"] is None else format_moment(file["modified"]),
     }
     if file["partition_text"] is None:

@@ -87,11 +87,11 @@ def spec_use(specs: pl.DataFrame, manifests: pl.DataFrame) -> pl.DataFrame:
         .group_by("spec_id")
         .agg(files=live("files"), rows=live("rows"), manifests=pl.len().cast(pl.Int64))
     )
-    joined = specs.join(counts, on="spec_id", how="left", maintain_order="left")
-    unused = pl.col("manifests").is_null()
-    return joined.with_columns(
-        *(pl.when(unused).then(0).otherwise(pl.col(name)).alias(name) for name in ("files", "rows", "manifests")),
-        state=pl.when("default").then(pl.lit("new files")).when(unused).then(pl.lit("unused")).otherwise(pl.lit("")),
+    specs_with_counts = specs.join(counts, on="spec_id", how="left", maintain_order="left")
+    is_unused = pl.col("manifests").is_null()
+    return specs_with_counts.with_columns(
+        *(pl.when(is_unused).then(0).otherwise(pl.col(name)).alias(name) for name in ("files", "rows", "manifests")),
+        state=pl.when("default").then(pl.lit("new files")).when(is_unused).then(pl.lit("unused")).otherwise(pl.lit("")),
     ).cast(SPEC_USE)
 
 

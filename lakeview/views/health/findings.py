@@ -103,8 +103,8 @@ def _commit_findings(evidence: Evidence, now: datetime) -> list[Finding]:
     every = anomaly_findings(bad, now, restore_command(snapshot, line, bad))
     until_then = pl.col("version").is_in(up_to(line, snapshot.version)["version"].implode())
     every += [] if every else normal_finding(changes.filter(until_then))
-    emptied = emptied_findings(snapshot, line, now)
-    every = [*(each for each in emptied if each.commit not in {bad.commit for bad in every}), *every]
+    emptied_tables = emptied_findings(snapshot, line, now)
+    every = [*(each for each in emptied_tables if each.commit not in {bad.commit for bad in every}), *every]
     return [*every, *lateness_findings(changes), *cadence_findings(commits, now), *arrival_findings(arrivals)]
 
 
@@ -138,12 +138,12 @@ def verdict(findings: Sequence[Finding], *, is_latest: bool = True) -> str:
     ids = {f.id for f in findings}
     is_fresh = is_latest and ON_TIME in ids and NO_NEWER_EVENTS not in ids
     state = "Readable and fresh" if is_fresh else "Readable"
-    broken, attention = open_findings(findings)
+    num_broken, attention = open_findings(findings)
     parts = []
-    if broken:
-        parts.append(f"{_number(broken)} {'is' if broken == 1 else 'are'} broken")
+    if num_broken:
+        parts.append(f"{_number(num_broken)} {'is' if num_broken == 1 else 'are'} broken")
     if attention:
-        things = _number(attention).split(" ")[0] if broken else _number(attention)
+        things = _number(attention).split(" ")[0] if num_broken else _number(attention)
         parts.append(f"{things} {'needs' if attention == 1 else 'need'} attention")
     if UNREADABLE in ids:
         return f"Not readable: {' and '.join(parts)}"
@@ -154,8 +154,8 @@ def verdict(findings: Sequence[Finding], *, is_latest: bool = True) -> str:
 
 def open_findings(findings: Sequence[Finding]) -> tuple[int, int]:
     """How many of the findings are broken, and how many need attention."""
-    broken, attention = (sum(f.severity is s for f in findings) for s in (Severity.BROKEN, Severity.ATTENTION))
-    return broken, attention
+    num_broken, attention = (sum(f.severity is s for f in findings) for s in (Severity.BROKEN, Severity.ATTENTION))
+    return num_broken, attention
 
 
 def headline(findings: Sequence[Finding]) -> str:

@@ -44,10 +44,10 @@ def version_findings(versions: pl.DataFrame, version: int) -> list[Finding]:
         )
         for reason in own["reason"]
     ]
-    if (broken := runs_text(runs, "broken")) is not None:
+    if (broken_runs := runs_text(runs, "broken")) is not None:
         reason = _last_reason(others, "broken", _NO_REASON)
-        claim = f"History has a hole: {broken} cannot be read"
-        findings.append(_by_reason(finding("versions-unreadable", Severity.ATTENTION, claim, reason, broken)))
+        claim = f"History has a hole: {broken_runs} cannot be read"
+        findings.append(_by_reason(finding("versions-unreadable", Severity.ATTENTION, claim, reason, broken_runs)))
     if (span := runs_text(runs, "gone")) is not None:
         reason = _last_reason(others, "gone", "older than the retained log")
         findings.append(finding("versions-gone", Severity.NOTE, f"{span} can no longer be read", reason, span))
@@ -68,11 +68,11 @@ def unreadable_finding(version: int, error: LakeviewError) -> Finding:
 
 
 def _last_reason(ribbon: pl.DataFrame, state: str, unknown: str) -> str:
-    affected = ribbon.filter(pl.col("state") == state)
-    version, reason = affected.select("version", "reason").row(-1)
+    versions = ribbon.filter(pl.col("state") == state)
+    version, reason = versions.select("version", "reason").row(-1)
     if reason is None:
         return unknown
-    return str(reason) if affected.height == 1 else f"{format_version(version)}: {reason}"
+    return str(reason) if versions.height == 1 else f"{format_version(version)}: {reason}"
 
 
 def emptied_findings(snapshot: Snapshot, timeline: pl.DataFrame, now: datetime) -> list[Finding]:

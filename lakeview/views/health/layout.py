@@ -77,24 +77,24 @@ def _weight(snapshot: Snapshot) -> Severity:
 def _deleted_rows(snapshot: Snapshot, facts: FileFacts) -> list[Finding]:
     """Where some files do not tell how many of their rows are deleted, the others decide alone, at least so many; else
     the rows that position deletes name: at most so many, for two may name one row."""
-    rows, deleted = total_of(snapshot.files["records"]), facts.least_deleted_records
+    rows, deleted_rows = total_of(snapshot.files["records"]), facts.least_deleted_records
     if not rows:
         return []
     bound = "" if facts.deleted_records is not None else "at least "
     claim, files = "Deleted rows pile up in files", facts.files_with_deletes
-    if bound and (deleted or 0) / rows < DELETED_SHARE:
-        deleted = min(_named_rows(snapshot) or 0, rows)
+    if bound and (deleted_rows or 0) / rows < DELETED_SHARE:
+        deleted_rows = min(_named_rows(snapshot) or 0, rows)
         bound, claim, files = "up to ", "Position deletes pile up", files + facts.files_perhaps_with_deletes
-    if not deleted:
+    if not deleted_rows:
         return []
-    heavy = deleted / rows >= DELETED_SHARE
+    heavy = deleted_rows / rows >= DELETED_SHARE
     figures = (
         count_text(files, "file"),
-        count_text(deleted, "row"),
-        f"{format_percent(deleted / rows)} of the table",
+        count_text(deleted_rows, "row"),
+        f"{format_percent(deleted_rows / rows)} of the table",
     )
     evidence = ", ".join(f"{bound}{figure}" for figure in figures)
-    severity = Severity.PASS if not heavy else Severity.NOTE if deleted < DELETED_ROWS else Severity.ATTENTION
+    severity = Severity.PASS if not heavy else Severity.NOTE if deleted_rows < DELETED_ROWS else Severity.ATTENTION
     claim = claim if heavy else "Deleted rows in files are few"
     return [finding("deleted-rows", severity, claim, evidence, command=command("apply_deletes", snapshot))]
 

@@ -68,9 +68,9 @@ def _retention(snapshot: Snapshot, retention: Retention, commits: pl.DataFrame |
         return [*findings, finding("cleanup-ends-no-version", Severity.PASS, "The next cleanup ends no version")]
     usual = None if commits is None else cadence(commits, now).usual
     last = cleanup.versions_left <= 1 < cleanup.versions_left + cleanup.versions
-    freed = f"at least {format_bytes(cleanup.bytes)}" if cleanup.bytes else "no data file"
-    freed = "an unknown number of bytes" if cleanup.is_unknown else freed
-    evidence = f"{retention.what} are retained for {format_age(policy.keep)}; it frees {freed}"
+    freed_text = f"at least {format_bytes(cleanup.bytes)}" if cleanup.bytes else "no data file"
+    freed_text = "an unknown number of bytes" if cleanup.is_unknown else freed_text
+    evidence = f"{retention.what} are retained for {format_age(policy.keep)}; it frees {freed_text}"
     if last and usual is not None and usual > policy.keep:
         evidence += f"; commits come every {format_age(usual)}"
     # a note: the latest version stays, and what ends is a choice of the table's policy
@@ -108,8 +108,8 @@ def _checkpoint(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
     interval = int(text) if text.isdecimal() and 0 < len(text) < 9 and int(text) else CHECKPOINT_INTERVAL
     is_stale = since >= CHECKPOINT_TIMES * interval
     severity, state = (Severity.ATTENTION, "stale") if is_stale else (Severity.PASS, "recent")
-    expected = f"expected every {interval:,}, stale from {CHECKPOINT_TIMES * interval:,}"
-    evidence = f"{count_text(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; {expected}"
+    limits = f"expected every {interval:,}, stale from {CHECKPOINT_TIMES * interval:,}"
+    evidence = f"{count_text(since, 'commit')} since {'the first' if last < 0 else f'v{last}'}; {limits}"
     claim = f"The checkpoint is {state}"
     if last < 0:
         claim = "There is no checkpoint" if is_stale else "There is no checkpoint yet"
@@ -128,9 +128,9 @@ def _log_size(snapshot: Snapshot, log: pl.DataFrame) -> list[Finding]:
 
 
 def _tombstones(snapshot: Snapshot) -> list[Finding]:
-    removed, live = snapshot.tombstones.height, snapshot.num_files
-    if removed < TOMBSTONES_MIN or removed < TOMBSTONES_TIMES * live:
+    num_tombstones, live = snapshot.tombstones.height, snapshot.num_files
+    if num_tombstones < TOMBSTONES_MIN or num_tombstones < TOMBSTONES_TIMES * live:
         return []
     claim = "The log lists more removed files than live ones"
-    evidence = f"{count_text(removed, 'removed file')}, {live:,} live"
+    evidence = f"{count_text(num_tombstones, 'removed file')}, {live:,} live"
     return [finding("tombstones-exceed-files", Severity.ATTENTION, claim, evidence)]

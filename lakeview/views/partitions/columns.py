@@ -38,25 +38,26 @@ def partition_column(
     statistics: pl.DataFrame,
     column: str,
     *,
-    recorded: pl.DataFrame | None = None,
+    recorded_statistics: pl.DataFrame | None = None,
     first: Mapping[str, int | None] = MappingProxyType({}),
 ) -> pl.DataFrame:
     """PARTITION_COLUMN of a leaf column named as in STATISTICS; the _MOST_PARTITIONS with the most rows, empty for a
     table without partitions.
 
-    `recorded`: the same STATISTICS without the nulls of absent columns; `first`: the version that first had a column
-    which files lack.
+    `recorded_statistics`: the same STATISTICS without the nulls of absent columns; `first`: the version that first had
+    a column which files lack.
     """
     files = snapshot.files
     leaves = {leaf_name(path) for path, _ in snapshot.schema.leaves()}
     if not partition_names(snapshot) or column not in statistics.columns or column not in leaves:
         return pl.DataFrame(schema=PARTITION_COLUMN)
-    ordered = files.sort("partition", nulls_last=True, maintain_order=True) if "partition" in files.columns else files
+    if "partition" in files.columns:
+        files = files.sort("partition", nulls_last=True, maintain_order=True)
     # a column of the table may be called path too
     keys = statistics.select(path="_path", deletion_vector="_deletion_vector").with_row_index("place")
     bounds = statistics[column]
     rows = []
-    parts = ordered.partition_by("partition_text", maintain_order=True)
+    parts = files.partition_by("partition_text", maintain_order=True)
     largest = sorted(parts, key=lambda part: int(part["records"].sum()), reverse=True)[:_MOST_PARTITIONS]
     largest_names = {part["partition_text"][0] for part in largest}
     for part in parts:
@@ -70,10 +71,10 @@ def partition_column(
         bounds_of_files = own.select(pl.col("path").alias("_path"), pl.col("deletion_vector").alias("_deletion_vector"))
         bounds_of_files = bounds_of_files.with_columns(bounds[own["place"].to_list()])
         absent = None
-        if recorded is not None:
+        if recorded_statistics is not None:
             absent = absent_shares(
                 {leaf: since for leaf, since in first.items() if leaf == column},
-                recorded[own["place"].to_list()].select(column),
+                recorded_statistics[own["place"].to_list()].select(column),
                 bounds_of_files,
                 part,
                 None if live.has_nulls() else int(live.sum()),

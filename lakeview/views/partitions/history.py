@@ -61,13 +61,13 @@ def partition_history(
         )
         changes = changes.join(stay, on="version", how="left", maintain_order="left")
     stays = pl.col("stays_added").is_not_null()
-    deleted = pl.when(stays).then(pl.col("rows_removed") - pl.col("rows_added")).otherwise(0)
-    touched = stays | pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
+    rows_deleted = pl.when(stays).then(pl.col("rows_removed") - pl.col("rows_added")).otherwise(0)
+    is_touched = stays | pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
     changes = changes.with_columns(*zero_without_files("added"), *zero_without_files("removed")).with_columns(
         pl.col("files_added", "files_removed").fill_null(0),
-        records_added=pl.col("records_added") + (-deleted).clip(0).fill_null(0),
-        records_removed=pl.col("records_removed") + deleted.clip(0),
-        touched=touched,
+        records_added=pl.col("records_added") + (-rows_deleted).clip(0).fill_null(0),
+        records_removed=pl.col("records_removed") + rows_deleted.clip(0),
+        touched=is_touched,
     )
     first = own.filter(pl.col("added").is_null())
     state = []

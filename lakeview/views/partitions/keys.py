@@ -60,11 +60,11 @@ class TimeKey:
 
     def moments(self, texts: pl.Series) -> pl.Series:
         """The texts as moments without a zone; null where one is none."""
-        padded = texts + {"%Y": "-01-01", "%Y-%m": "-01", "%Y%m": "01"}.get(self.format, "")
+        dates = texts + {"%Y": "-01-01", "%Y-%m": "-01", "%Y%m": "01"}.get(self.format, "")
         shape = {"%Y": "%Y-%m-%d", "%Y-%m": "%Y-%m-%d", "%Y%m": "%Y%m%d"}.get(self.format, self.format)
         if self.grain == "hour":
-            return (padded + ":00").str.to_datetime(f"{shape}:%M", strict=False)
-        return padded.str.to_date(shape, strict=False).cast(pl.Datetime("us"))
+            return (dates + ":00").str.to_datetime(f"{shape}:%M", strict=False)
+        return dates.str.to_date(shape, strict=False).cast(pl.Datetime("us"))
 
     def dates(self, texts: pl.Series) -> pl.Series:
         """The moments of texts in order; those of the year 9999 mean no date, and are left out."""

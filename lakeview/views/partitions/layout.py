@@ -83,15 +83,15 @@ def time_partitions(names: Sequence[str], sizes: pl.DataFrame) -> tuple[Grain, p
     key = time_key(texts)
     if key is None:
         return None
-    labelled = sizes.with_columns(label=texts, start=key.moments(texts)).drop_nulls("start")
+    rows = sizes.with_columns(label=texts, start=key.moments(texts)).drop_nulls("start")
     starts = key.dates(texts)
     steps = key.steps(starts[0], starts[-1]) if starts.len() else starts
     if not steps.len():
         return None
     labels = pl.Series([key.text(moment) for moment in steps.to_list()], dtype=pl.String)
     every = pl.DataFrame({"start": steps, "label": labels})
-    joined = every.join(labelled.drop("label"), on="start", how="left", maintain_order="left")
-    partitions = joined.with_columns(
+    all_steps = every.join(rows.drop("label"), on="start", how="left", maintain_order="left")
+    partitions = all_steps.with_columns(
         missing=pl.col("partition_text").is_null(),
         partition_text=pl.coalesce("partition_text", format_expression("{}={}", pl.lit(names[0]), "label")),
         records=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("records"),
@@ -113,15 +113,15 @@ def with_gaps(sizes: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """PARTITION_SIZES with a row of no files for each missing one of TIME_PARTITIONS or `number_steps`, in their order;
     partitions that are no step come last."""
     every = steps.select("partition_text")
-    joined = every.join(sizes, on="partition_text", how="left", maintain_order="left")
+    all_steps = every.join(sizes, on="partition_text", how="left", maintain_order="left")
     rest = sizes.join(every, on="partition_text", how="anti", nulls_equal=True, maintain_order="left")
-    filled = joined.with_columns(
+    step_sizes = all_steps.with_columns(
         records=pl.when(pl.col("files").is_null()).then(0).otherwise("records"),
         bytes=pl.when(pl.col("files").is_null()).then(0).otherwise("bytes"),
         share=pl.when(pl.col("files").is_null()).then(0.0).otherwise("share"),
         files=pl.col("files").fill_null(0),
     )
-    return pl.concat([filled.select(PARTITION_SIZES.names()).cast(PARTITION_SIZES), rest])
+    return pl.concat([step_sizes.select(PARTITION_SIZES.names()).cast(PARTITION_SIZES), rest])
 
 
 def expected_partition(

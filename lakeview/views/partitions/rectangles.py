@@ -43,12 +43,12 @@ def partition_rects(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
     rest = (
         pl.concat_str([pl.col(f"key_{i}") for i in range(1, len(names))], separator=" / ") if len(names) > 1 else None
     )
-    labelled = sizes.select("partition_text", "files", "bytes").with_columns(
+    parts = sizes.select("partition_text", "files", "bytes").with_columns(
         group=keys["key_0"].fill_null("other"),
         label=whole if rest is None else keys.select(rest.alias("label")).to_series().fill_null(whole),
         partitions=pl.lit(1, pl.Int64),
     )
-    leaves = _gather_rest(labelled.filter(pl.col("bytes") > 0))
+    leaves = _gather_rest(parts.filter(pl.col("bytes") > 0))
     groups = leaves.group_by("group").agg(pl.col("bytes").sum())
     unit = groups.with_columns(px0=0.0, py0=0.0, px1=1.0, py1=1.0, parent=pl.lit(""))
     outer = _rows(unit).select("group", px0="x0", py0="y0", px1="x1", py1="y1")
@@ -58,19 +58,19 @@ def partition_rects(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
 
 def _gather_rest(leaves: pl.DataFrame) -> pl.DataFrame:
     """The _MOST_RECTS largest, and for each group one for the others."""
-    ordered = leaves.sort("bytes", descending=True)
-    small = ordered.slice(_MOST_RECTS)
+    largest_first = leaves.sort("bytes", descending=True)
+    small = largest_first.slice(_MOST_RECTS)
     if small.is_empty():
-        return ordered
+        return largest_first
     # of very many groups the small ones are one group together
-    groups = set(ordered.head(_MOST_RECTS)["group"].to_list())
+    groups = set(largest_first.head(_MOST_RECTS)["group"].to_list())
     others = (
         small.with_columns(group=pl.when(pl.col("group").is_in(list(groups))).then("group").otherwise(pl.lit("other")))
         .group_by("group")
         .agg(pl.col("files", "bytes", "partitions").sum())
         .with_columns(label=format_expression("{} others", "partitions"), partition_text=pl.lit(None, pl.String))
     )
-    return pl.concat([ordered.head(_MOST_RECTS), others.select(ordered.columns)])
+    return pl.concat([largest_first.head(_MOST_RECTS), others.select(largest_first.columns)])
 
 
 def _rows(items: pl.DataFrame) -> pl.DataFrame:

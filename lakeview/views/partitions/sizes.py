@@ -54,24 +54,24 @@ def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
     files = snapshot.files
     if not partition_names(snapshot):
         return pl.DataFrame(schema=PARTITION_SIZES)
-    typed = _typed_values(files)
+    values = _typed_values(files)
     live = live_records()
-    grouped = (
+    sums = (
         files.select("partition_text", "size", live.alias("live"))
-        .hstack(typed)
+        .hstack(values)
         .group_by("partition_text")
         .agg(
             files=pl.len().cast(pl.Int64),
             bytes=total("size"),
             records=total("live"),
             median_size=pl.col("size").quantile(0.5, "nearest").cast(pl.Int64),
-            **{name: pl.col(name).first() for name in typed.columns},
+            **{name: pl.col(name).first() for name in values.columns},
         )
     )
     # a part that an earlier spec did not have is null: `2026-06` comes before `2026-06/EWR`, as a folder before its own
-    nulls_last = [i == 0 for i in range(len(typed.columns) + 1)]
+    nulls_last = [i == 0 for i in range(len(values.columns) + 1)]
     return (
-        grouped.sort(*typed.columns, "partition_text", nulls_last=nulls_last)
+        sums.sort(*values.columns, "partition_text", nulls_last=nulls_last)
         .with_columns(share=pl.when(total("bytes") > 0).then(pl.col("bytes") / total("bytes")))
         .select(PARTITION_SIZES.names())
         .cast(PARTITION_SIZES)
@@ -82,11 +82,11 @@ def with_row_bounds(sizes: pl.DataFrame, snapshot: Snapshot) -> pl.DataFrame:
     """PARTITION_SIZES with the least number of rows where the exact one is unknown and the log proves one, and `mark`:
     "≥" there, else "". The same bound as for the whole table (`least_records`)."""
     least = _least_records(snapshot, sizes.filter(pl.col("records").is_null())["partition_text"])
-    bounded = sizes.join(least, on="partition_text", how="left", maintain_order="left")
+    rows = sizes.join(least, on="partition_text", how="left", maintain_order="left")
     mark = pl.when(pl.col("records").is_null() & pl.col("least").is_not_null()).then(
         pl.lit("\N{GREATER-THAN OR EQUAL TO}")
     )
-    return bounded.with_columns(mark=mark.otherwise(pl.lit("")), records=pl.coalesce("records", "least")).drop("least")
+    return rows.with_columns(mark=mark.otherwise(pl.lit("")), records=pl.coalesce("records", "least")).drop("least")
 
 
 def least_records_of(snapshot: Snapshot, partition: str) -> int | None:

@@ -117,18 +117,18 @@ def partition_arrivals(
             first_written=pl.col("timestamp").min(),
         )
     )
-    ordered = sizes.select("partition_text").join(arrivals, on="partition_text", how="left", maintain_order="left")
+    first_writes = sizes.select("partition_text").join(arrivals, on="partition_text", how="left", maintain_order="left")
     # the earliest among the later ones, seen from each partition
     later_first = pl.col("first_written").cum_min(reverse=True).shift(-1)
     lag = pl.col("first_written") - later_first
-    steps = ordered["first_written"].drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
+    steps = first_writes["first_written"].drop_nulls().sort().diff().drop_nulls().dt.total_milliseconds()
     usual = timedelta(milliseconds=_median(steps.filter(steps > 0)))
     late = (pl.col("lag") > usual * LATE_PARTITION_STEPS).fill_null(False)
     in_time = late.sum() <= OUT_OF_ORDER_SHARE * pl.len()
     # due one step after the partitions before it, and before any later one
     due = pl.min_horizontal(pl.col("first_written").cum_max().shift(1) + usual, later_first)
     return (
-        ordered.with_columns(lag=pl.when(lag > 0).then(lag))
+        first_writes.with_columns(lag=pl.when(lag > 0).then(lag))
         .with_columns(late=late & in_time)
         .with_columns(
             note=pl.when("late").then(format_expression("{} late", elapsed_text(pl.col("first_written") - due)))
@@ -170,15 +170,15 @@ def _with_partition(files: pl.DataFrame, lifetimes: pl.DataFrame, where: pl.Expr
     partitions = files.select("path", "partition_text")
     matches = partitions.filter(pl.col("path").is_in(stays["path"].implode())).unique("path")
     in_partitions = stays.join(matches, on="path")
-    removed = stays.join(matches, on="path", how="anti")
+    removed_files = stays.join(matches, on="path", how="anti")
     return (
         in_partitions
-        if removed.is_empty()
-        else pl.concat([in_partitions, in_folders(removed, partitions.drop_nulls())])
+        if removed_files.is_empty()
+        else pl.concat([in_partitions, in_folders(removed_files, partitions.drop_nulls())])
     )
 
 
-def in_folders(removed: pl.DataFrame, partitions_of_files: pl.DataFrame) -> pl.DataFrame:
+def in_folders(removed_files: pl.DataFrame, partitions_of_files: pl.DataFrame) -> pl.DataFrame:
     """Files that are no longer live, in the partition of the live files of their folder if those have but one."""
     folder = pl.col("path").str.replace(r"/?[^/]*$", "").alias("folder")
     folders = (
@@ -187,7 +187,7 @@ def in_folders(removed: pl.DataFrame, partitions_of_files: pl.DataFrame) -> pl.D
         .filter(pl.col("partitions") == 1)
         .select("folder", "partition_text")
     )
-    return removed.with_columns(folder).join(folders, on="folder", how="left").drop("folder")
+    return removed_files.with_columns(folder).join(folders, on="folder", how="left").drop("folder")
 
 
 def _median(values: pl.Series) -> float:

@@ -43,15 +43,15 @@ _MOST_STEPS = 1000
 
 def upstream(lineage: pl.DataFrame, output: str, version: int) -> pl.DataFrame:
     """LINEAGE rows of one version of a table, and of all that it was made of, however far back."""
-    reached = pl.DataFrame({"output": [output], "output_version": [version]}, schema=_OUTPUT)
+    inputs = pl.DataFrame({"output": [output], "output_version": [version]}, schema=_OUTPUT)
     edges = pl.DataFrame(schema=LINEAGE)
     for _ in range(_MOST_STEPS):
-        rows = lineage.join(reached, on=["output", "output_version"], how="semi", nulls_equal=True)
+        rows = lineage.join(inputs, on=["output", "output_version"], how="semi", nulls_equal=True)
         rows = rows.join(edges, on=LINEAGE.names(), how="anti", nulls_equal=True)
         if rows.is_empty():
             break
         edges = pl.concat([edges, rows])
-        reached = _versions_read(lineage, rows)
+        inputs = _versions_read(lineage, rows)
     return edges
 
 
@@ -131,8 +131,8 @@ def _names(addresses: Collection[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for group in alike.values():
         folders = zip(*(parts[:-1] for parts in group.values()), strict=False)
-        shared = len(list(takewhile(lambda level: len(set(level)) == 1, folders)))
-        inner = {address: parts[shared:] for address, parts in group.items()}
+        depth = len(list(takewhile(lambda level: len(set(level)) == 1, folders)))
+        inner = {address: parts[depth:] for address, parts in group.items()}
         for address, parts in inner.items():
             others = [other for other in inner.values() if other is not parts]
             count = next((n for n in range(1, len(parts)) if all(o[-n:] != parts[-n:] for o in others)), len(parts))

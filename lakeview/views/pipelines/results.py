@@ -58,13 +58,13 @@ def run_results(runs: pl.DataFrame, expectations: pl.DataFrame) -> pl.DataFrame:
     """RUN_RESULTS of RUNS and EXPECTATIONS."""
     whole = (pl.col("step") == "run") & pl.col("dataset").is_null()
     ends = runs.filter(whole, pl.col("status") != "started").group_by("run_id").agg(pl.col("status", "ended").last())
-    published = pl.col("step") == "publish"
+    is_publication = pl.col("step") == "publish"
     results = (
         runs.group_by("pipeline", "run_id")
         .agg(
             pl.col("started").min(),
-            pl.col("dataset").filter(published, pl.col("version").is_not_null()).n_unique().alias("datasets"),
-            pl.col(*_COUNTS).filter(published).sum(),
+            pl.col("dataset").filter(is_publication, pl.col("version").is_not_null()).n_unique().alias("datasets"),
+            pl.col(*_COUNTS).filter(is_publication).sum(),
             pl.coalesce(pl.col("error").filter(whole).drop_nulls().first(), pl.col("error").drop_nulls().first()).alias(
                 "error"
             ),
@@ -90,16 +90,16 @@ def step_results(runs: pl.DataFrame, run_id: str) -> pl.DataFrame:
 def expectation_results(expectations: pl.DataFrame, run_id: str | None = None) -> pl.DataFrame:
     """EXPECTATION_RESULTS of one run or of all."""
     results = expectations if run_id is None else expectations.filter(pl.col("run_id") == run_id)
-    checked = pl.when(pl.col("rows_checked") > 0).then(pl.col("rows_checked"))
-    results = results.with_columns((pl.col("rows_failed") / checked).alias("failed_share"))
+    rows_checked = pl.when(pl.col("rows_checked") > 0).then(pl.col("rows_checked"))
+    results = results.with_columns((pl.col("rows_failed") / rows_checked).alias("failed_share"))
     order = ["run_id", "rows_failed", "timestamp", "dataset", "expectation"]
     return _conform(results.sort(order, descending=[True, True, True, False, False]), EXPECTATION_RESULTS)
 
 
 def _failures(expectations: pl.DataFrame) -> pl.DataFrame:
-    failed = pl.col("rows_failed") > 0
+    has_failed = pl.col("rows_failed") > 0
     return expectations.group_by("run_id").agg(
-        pl.col("expectation").filter(failed).len().cast(pl.Int64).alias("expectations_failed"),
+        pl.col("expectation").filter(has_failed).len().cast(pl.Int64).alias("expectations_failed"),
         pl.col("rows_failed").sum(),
     )
 

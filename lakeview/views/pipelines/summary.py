@@ -71,14 +71,14 @@ def version_name(name: str, version: int | None) -> str:
 
 
 def _sentence(run: Mapping[str, Any], last_success: datetime | None, now: datetime) -> str:
-    began, ended = _ago(run["started"], now), _ago(run["ended"], now)
+    start_text, end_text = _ago(run["started"], now), _ago(run["ended"], now)
     match run["status"]:
         case "running":
-            what = f"a run began {began} and has no recorded end: it goes on, or its process was killed"
+            what = f"a run began {start_text} and has no recorded end: it goes on, or its process was killed"
         case "interrupted":
-            what = f"the last run, begun {began}, was interrupted"
+            what = f"the last run, begun {start_text}, was interrupted"
         case status:
-            what = f"the last run {status} {ended}"
+            what = f"the last run {status} {end_text}"
     if run["error"]:
         what += f" ({shorten(' '.join(run['error'].split()), _MOST_OF_AN_ERROR)})"
     what += f": {count_text(run['rows_out'], 'row')} of {count_text(run['datasets'], 'table')} published"

@@ -135,24 +135,24 @@ def depth_profile(statistics: pl.DataFrame, files: pl.DataFrame, column: str) ->
         return pl.DataFrame(schema=DEPTHS)
     bounds = _bounds(statistics[column])
     records = counts_of(statistics, files)["records"]
-    ranged = _with_range(bounds)
-    unknown = bounds.height - ranged.height - _all_null(bounds, records)
-    if ranged.is_empty():
+    ranges = _with_range(bounds)
+    unknown = bounds.height - ranges.height - _all_null(bounds, records)
+    if ranges.is_empty():
         return pl.DataFrame(schema=DEPTHS)
-    values = pl.concat([ranged["min"], ranged["max"]])
-    codes = _codes(ranged)
+    values = pl.concat([ranges["min"], ranges["max"]])
+    codes = _codes(ranges)
     places = pl.DataFrame(
         {"code": pl.concat([codes["low"], codes["high"]]), "row": pl.int_range(values.len(), eager=True)}
     )
     # sorted before equal ones are left out: to look for equal ones among two million takes five times as long
-    ordered = places["code"].sort()
-    ordered = ordered.filter(ordered.ne_missing(ordered.shift(1)))
-    sampled_codes = ordered[spread_evenly(range(ordered.len()), _MOST_PLACES)]
+    all_codes = places["code"].sort()
+    all_codes = all_codes.filter(all_codes.ne_missing(all_codes.shift(1)))
+    sampled_codes = all_codes[spread_evenly(range(all_codes.len()), _MOST_PLACES)]
     sample = places.filter(pl.col("code").is_in(sampled_codes.implode())).unique("code", keep="first").sort("code")
     ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
     scale = _Scale(bounds.height, max(bounds.height, files.height))
     depth = scale.depth(_depth_at(ends, sample["code"]).cast(pl.Float64)).round().cast(pl.Int64)
-    exact = pl.concat([ranged["exact"], ranged["exact"]])
+    exact = pl.concat([ranges["exact"], ranges["exact"]])
     return pl.DataFrame(
         {
             "place": pl.int_range(sample.height, eager=True),
@@ -179,7 +179,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
         return pl.DataFrame(schema=CLUSTERING_COURSE)
     # by place: a name like ^x$ would be taken for a pattern of names
     bounds = _bounds(stays["statistics"].struct.unnest()[column].alias("bounds"))
-    ranged = bounds.select((pl.col("min").is_not_null() & pl.col("max").is_not_null()).alias("ranged")).to_series()
+    has_range = bounds.select((pl.col("min").is_not_null() & pl.col("max").is_not_null()).alias("ranged")).to_series()
     codes = _codes(bounds)
     records = stays["written"] if "written" in stays.columns else stays["records"]
     lives = pl.DataFrame(
@@ -188,8 +188,8 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
             "removed": stays["removed"],
             "low": codes["low"],
             "high": codes["high"],
-            "ranged": ranged,
-            "nulls": (bounds["null_count"] >= records).fill_null(False) & ~ranged,
+            "ranged": has_range,
+            "nulls": (bounds["null_count"] >= records).fill_null(False) & ~has_range,
         }
     )
     rows = []
@@ -209,33 +209,33 @@ def _versions(lives: pl.DataFrame, versions: int) -> int:
 
 
 def _at_version(live: pl.DataFrame) -> tuple[int, float | None, float | None, float | None, float | None]:
-    ranged = live.filter("ranged")
+    ranges = live.filter("ranged")
     nulls = int(live["nulls"].sum())
-    depth = _depth(ranged)
+    depth = _depth(ranges)
     if depth.mean is None:
         return live.height, (nulls / live.height if live.height else None), None, None, None
-    reads = depth.mean + live.height - ranged.height - nulls
-    return live.height, (ranged.height + nulls) / live.height, depth.mean, reads, reads / live.height
+    reads = depth.mean + live.height - ranges.height - nulls
+    return live.height, (ranges.height + nulls) / live.height, depth.mean, reads, reads / live.height
 
 
 def _measure(column: pl.DataFrame, records: pl.Series, scale: _Scale) -> tuple[object, ...]:
     """CLUSTERING of one column, without its name and type."""
     rows, files = scale.rows, scale.files
-    ranged = _with_range(column)
+    ranges = _with_range(column)
     nulls = _all_null(column, records)
-    unknown = rows - ranged.height - nulls
+    unknown = rows - ranges.height - nulls
     with_counts = rows - column["null_count"].null_count()
-    depth = _depth(_codes(ranged))
+    depth = _depth(_codes(ranges))
     mean, most = scale.depth(pl.Series([depth.mean, depth.most], dtype=pl.Float64))
     reads = None if mean is None else mean + scale.count(unknown)
     return (
         files,
-        scale.count(ranged.height),
+        scale.count(ranges.height),
         scale.count(nulls),
         scale.count(unknown),
         None if rows == 0 else (rows - unknown) / rows,
         None if rows == 0 else with_counts / rows,
-        None if ranged.is_empty() else bool(ranged["exact"].fill_null(False).all()),
+        None if ranges.is_empty() else bool(ranges["exact"].fill_null(False).all()),
         mean,
         None if most is None else round(most),
         reads,
@@ -280,9 +280,9 @@ def _depth(codes: pl.DataFrame) -> _Depth:
         return _Depth(None, None)
     # places of a million files, evenly spread in the order of the values, tell the mean to a few parts in a million
     step = -(-codes.height // _MOST_MEASURED)
-    ordered = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
-    places = pl.concat([ordered["low"].gather_every(step), ordered["high"].gather_every(step, (step - 1) // 2)])
-    at = _depth_at(ordered, places)
+    ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
+    places = pl.concat([ends["low"].gather_every(step), ends["high"].gather_every(step, (step - 1) // 2)])
+    at = _depth_at(ends, places)
     mean, most = at.mean(), at.max()
     assert isinstance(mean, float), "there is at least one range"
     assert isinstance(most, int), "depths are counts"
@@ -292,6 +292,6 @@ def _depth(codes: pl.DataFrame) -> _Depth:
 def _depth_at(codes: pl.DataFrame, places: pl.Series) -> pl.Series:
     """How many ranges contain each place: those that begin at or before it, less those that end before it; at least 0,
     also where a range ends before it begins. `codes`: lows and highs, each sorted for itself."""
-    begun = codes["low"].search_sorted(places, side="right").cast(pl.Int64)
-    ended = codes["high"].search_sorted(places, side="left").cast(pl.Int64)
-    return (begun - ended).clip(0)
+    begins_before = codes["low"].search_sorted(places, side="right").cast(pl.Int64)
+    ends_before = codes["high"].search_sorted(places, side="left").cast(pl.Int64)
+    return (begins_before - ends_before).clip(0)

@@ -108,8 +108,8 @@ def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, 
 
     A file is skipped by nulls if it could match with unknown null counts.
     """
-    skipped = plan.with_row_index("row").filter(pl.col("reason") == "statistics")
-    rows = pl.DataFrame({"row": skipped["row"], "nulls": _without_nulls(skipped, where, statistics, files)})
+    skipped_files = plan.with_row_index("row").filter(pl.col("reason") == "statistics")
+    rows = pl.DataFrame({"row": skipped_files["row"], "nulls": _without_nulls(skipped_files, where, statistics, files)})
     reason = (
         pl.when(pl.col("nulls"))
         .then(pl.lit("nulls"))
@@ -125,9 +125,9 @@ def explain_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
     """EXPLAINED: files and bytes by the reason that skips them."""
     counts = verdicts.group_by("reason").agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
     reasons = pl.DataFrame({"reason": REASONS})
-    joined = reasons.join(counts, on="reason", how="left", maintain_order="left")
+    rows = reasons.join(counts, on="reason", how="left", maintain_order="left")
     none = pl.col("files").is_null()
-    return joined.with_columns(pl.when(none).then(0).otherwise(n).alias(n) for n in ("files", "bytes")).cast(EXPLAINED)
+    return rows.with_columns(pl.when(none).then(0).otherwise(n).alias(n) for n in ("files", "bytes")).cast(EXPLAINED)
 
 
 def read_cost(verdicts: pl.DataFrame) -> ReadCost:
@@ -141,8 +141,8 @@ def filter_parts(parts: Sequence[tuple[pl.Expr, pl.DataFrame]]) -> pl.DataFrame:
     rows = []
     for where, verdicts in parts:
         by, cost = files_by_reason(verdicts), read_cost(verdicts)
-        skipped = (by["partition"], by["range"], by["nulls"])
-        rows.append((condition_text(where), _can_be_judged(where), cost.files, cost.bytes, *skipped))
+        skip_counts = (by["partition"], by["range"], by["nulls"])
+        rows.append((condition_text(where), _can_be_judged(where), cost.files, cost.bytes, *skip_counts))
     return pl.DataFrame(rows, schema=PARTS, orient="row")
 
 
@@ -168,8 +168,8 @@ def example_filters(snapshot: Snapshot, statistics: pl.DataFrame, clustering: pl
     if "partition" in files.columns:
         values = files["partition"].struct.unnest()
         candidates += [(n, values[n]) for n in snapshot.partition_columns if n in types and n in values.columns]
-    clustered = clustering.drop_nulls("reads").sort("reads_share", maintain_order=True)["column"].to_list()
-    for name in [*clustered[:2], *clustered[-1:]]:
+    by_reads = clustering.drop_nulls("reads").sort("reads_share", maintain_order=True)["column"].to_list()
+    for name in [*by_reads[:2], *by_reads[-1:]]:
         if name in types:
             candidates.append((name, statistics[name].alias("bounds").struct.field("min")))
     examples = (_example(name, types[name], values) for name, values in candidates)
@@ -184,38 +184,38 @@ def _example(name: str, type_: str, values: pl.Series) -> str | None:
     text = value_text(non_nulls[non_nulls.len() // 2], digits_of(non_nulls.dtype))
     if text is None or "'" in text or ELLIPSIS in text:
         return None
-    quoted = name if name.isidentifier() else f'"{name}"'
+    column = name if name.isidentifier() else f'"{name}"'
     kind = type_.split("(")[0]
     if kind in ("byte", "short", "integer", "long", "decimal"):
-        return f"{quoted} = {text}"
+        return f"{column} = {text}"
     if kind in ("float", "double"):
-        return f"{quoted} <= {text}"
+        return f"{column} <= {text}"
     if kind == "string":
-        return f"{quoted} = '{text}'"
-    return f"{quoted} = DATE '{text}'" if kind == "date" else None
+        return f"{column} = '{text}'"
+    return f"{column} = DATE '{text}'" if kind == "date" else None
 
 
-def _without_nulls(skipped: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.Series:
+def _without_nulls(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, files: pl.DataFrame) -> pl.Series:
     """For each skipped file, whether it could match if its nulls were not counted."""
     node = parse(where)
     unique = statistics.unique("_path", keep="first", maintain_order=True)
     keys = pl.DataFrame({"path": unique["_path"]}).with_row_index("place")
-    places = skipped.select("path").join(keys, on="path", how="left", maintain_order="left")["place"]
-    records = skipped.select("path").join(
+    places = plan.select("path").join(keys, on="path", how="left", maintain_order="left")["place"]
+    records = plan.select("path").join(
         files.select("path", "records").unique("path", keep="first"), on="path", how="left", maintain_order="left"
     )["records"]
-    unknown = pl.Series([None], dtype=pl.Int64).new_from_index(0, skipped.height)
+    unknown = pl.Series([None], dtype=pl.Int64).new_from_index(0, plan.height)
     names = {path: leaf_name(path) for path in paths(node)}
 
     def bounds(path: Path) -> Bounds | None:
         name = names.get(path)
         if name is None or name not in unique.columns:
             return None
-        recorded = Bounds.of_statistics(unique[name].alias("bounds").gather(places), records)
-        return None if recorded is None else replace(recorded, nulls=unknown)
+        bounds_of_files = Bounds.of_statistics(unique[name].alias("bounds").gather(places), records)
+        return None if bounds_of_files is None else replace(bounds_of_files, nulls=unknown)
 
     without_tests = map_leaves(node, lambda leaf: Unknown() if isinstance(leaf, IsNull) else leaf)
-    return may_match(without_tests, bounds, skipped.height)
+    return may_match(without_tests, bounds, plan.height)
 
 
 def _value_list(leaf: IsIn) -> str:

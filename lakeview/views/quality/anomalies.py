@@ -70,10 +70,10 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
     losses = row_losses(timeline)
     for load, more in [*_losses(losses), *_repeats(changes, timeline), *_volumes(timeline), *_lags(changes, timeline)]:
         reasons.setdefault(load, []).append(more)
-    unexplained = timeline.filter(
+    other_loads = timeline.filter(
         pl.col("suspicious") & pl.col("taken_back_by").is_null() & pl.col("note").is_not_null()
     )
-    for row in unexplained.iter_rows(named=True):
+    for row in other_loads.iter_rows(named=True):
         reasons.setdefault(row["version"], [(f"{_rows(row['records_added'])}, {row['note']}", None)])
     history = timeline if version is None else up_to(timeline, version)
     commits = history.select("version", "timestamp", "writer").with_row_index("order")
@@ -107,9 +107,9 @@ def has_baseline(timeline: pl.DataFrame, changes: pl.DataFrame) -> bool:
 def with_anomalies(timeline: pl.DataFrame, anomalies: pl.DataFrame) -> pl.DataFrame:
     """TIMELINE with the loads of ANOMALIES as its suspicious ones, and their reasons and repair as `note`."""
     marks = anomalies.select("version", "repaired_by", reason=pl.col("reasons").list.join("; "))
-    marked = timeline.join(marks, on="version", how="left", maintain_order="left")
+    commits = timeline.join(marks, on="version", how="left", maintain_order="left")
     repair = pl.when(pl.col("reason").is_null() | pl.col("taken_back_by").is_not_null()).then("note")
-    return marked.with_columns(
+    return commits.with_columns(
         suspicious=pl.col("suspicious") | pl.col("reason").is_not_null(),
         note=pl.concat_str("reason", repair, separator="; ", ignore_nulls=True).replace("", None),
         taken_back_by=pl.coalesce("taken_back_by", "repaired_by"),
@@ -125,13 +125,13 @@ def anomaly_findings(anomalies: pl.DataFrame, now: datetime, command: str | None
 
 def normal_finding(changes: pl.DataFrame) -> list[Finding]:
     """A finding that no load is an anomaly; none where no load of SUDDEN could be judged."""
-    judged = changes.drop_nulls("usual")["column"].n_unique()
-    if not judged:
+    num_judged = changes.drop_nulls("usual")["column"].n_unique()
+    if not num_judged:
         return []
     columns = changes["column"].n_unique()
-    evidence = f"{count_text(changes['version'].n_unique(), 'load')}, {count_text(judged, 'column')}"
-    if judged < columns:
-        evidence += f"; {columns - judged:,} of {columns:,} without enough statistics"
+    evidence = f"{count_text(changes['version'].n_unique(), 'load')}, {count_text(num_judged, 'column')}"
+    if num_judged < columns:
+        evidence += f"; {columns - num_judged:,} of {columns:,} without enough statistics"
     return [finding("loads-as-expected", Severity.PASS, "No anomalous loads", evidence)]
 
 
@@ -241,10 +241,10 @@ def _volumes(timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
     """Loads of far more or far fewer rows than usual."""
     rows = rows_trend(timeline)
     usual = (rows["band_low"] + rows["band_high"]) / 2
-    judged = rows.with_columns(usual=usual).filter("outside").drop_nulls("usual")
+    outside = rows.with_columns(usual=usual).filter("outside").drop_nulls("usual")
     return [
         (version, (f"{_rows(value)}, expected {format_count(often)}", None))
-        for version, value, often in judged.select("version", "value", "usual").iter_rows()
+        for version, value, often in outside.select("version", "value", "usual").iter_rows()
     ]
 
 
@@ -264,8 +264,8 @@ def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Rea
     if column is None:
         return []
     rows = lag_trend(changes, column)
-    explained = timeline.filter(pl.col("label").str.starts_with(LATE_PARTITION))
-    late = rows.filter("outside").join(explained, on="version", how="anti", maintain_order="left")
+    late_partitions = timeline.filter(pl.col("label").str.starts_with(LATE_PARTITION))
+    late = rows.filter("outside").join(late_partitions, on="version", how="anti", maintain_order="left")
     late = late.with_columns(more=pl.col("value") - pl.col("band_high")).drop_nulls("more")
     lags: list[tuple[int, _Reason]] = [
         (version, (f"{_short(column)} {_lag(value, more)}", column))

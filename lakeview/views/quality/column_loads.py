@@ -70,7 +70,7 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     files = lifetimes[first["stay"]]
     ends = lifetimes.select(pl.col("removed").alias("added")).with_row_index("stay")
     ends = ends.filter(~continuations(lifetimes)["goes_on"]).join(loads.select("added", "load"), on="added")
-    removed = _per_load(lifetimes[ends["stay"]], ends["load"]).select(
+    earlier = _per_load(lifetimes[ends["stay"]], ends["load"]).select(
         "load",
         "column",
         earlier_share=pl.when(pl.col("mark") != _OF_SOME_FILES).then("null_share"),
@@ -83,7 +83,7 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     return (
         _per_load(files, first["load"])
         .join(by_load, on="load", maintain_order="left")
-        .join(removed, on=["load", "column"], how="left", maintain_order="left")
+        .join(earlier, on=["load", "column"], how="left", maintain_order="left")
         .with_columns(rewrites=pl.col("load").is_in(ends["load"].unique().implode()))
         .join(loads.rename({"added": "version"}), on="load")
         .select(COLUMN_LOADS.names())
@@ -118,16 +118,16 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
     has_counts = pl.col("null_count").is_not_null() & pl.col("records").is_not_null()
     empty = (pl.col("null_count") == pl.col("records")).fill_null(value=False)
     # a file without values has no range; one with values that does not tell leaves the load's unknown
-    ranged = (empty | (pl.col("min").is_not_null() & pl.col("max").is_not_null())).all()
+    is_complete = (empty | (pl.col("min").is_not_null() & pl.col("max").is_not_null())).all()
     loads = rows.group_by("load", maintain_order=True).agg(
         rows_counted=pl.col("records").filter(has_counts).sum(),
         records=total("records"),
         null_count=pl.when(has_counts.any()).then(pl.col("null_count").filter(has_counts).sum()),
         complete=has_counts.all(),
         loose=(~pl.col("null_count_exact").fill_null(value=False)).filter(has_counts).any(),
-        low=pl.when(ranged).then(pl.col("min").min()),
-        high=pl.when(ranged).then(pl.col("max").max()),
-        range_exact=ranged & (empty | pl.col("exact").fill_null(value=False)).all(),
+        low=pl.when(is_complete).then(pl.col("min").min()),
+        high=pl.when(is_complete).then(pl.col("max").max()),
+        range_exact=is_complete & (empty | pl.col("exact").fill_null(value=False)).all(),
     )
     share = pl.when(pl.col("rows_counted") > 0).then((pl.col("null_count") / pl.col("rows_counted")).clip(0.0, 1.0))
     mark = (
@@ -170,5 +170,5 @@ def files_ever(commits: pl.DataFrame, live: int) -> int | None:
     commit included. None where a commit does not record how many files it added."""
     if commits["files_added"].has_nulls():
         return None
-    added = int(commits["files_added"].sum())
-    return added if added >= live else added + live
+    files_added = int(commits["files_added"].sum())
+    return files_added if files_added >= live else files_added + live

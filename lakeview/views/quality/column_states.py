@@ -82,7 +82,7 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
     has_share &= pl.col("null_count").is_not_null()
     exact = none | (has_share & pl.col("null_count_exact") & is_counted)
     some = pl.col("null_count").is_null() & (pl.col("nulls") > 0) & has_rows & is_counted
-    ranged = low.is_not_null() & high.is_not_null()
+    has_range = low.is_not_null() & high.is_not_null()
     complete = statistics["min"].is_not_null() & statistics["max"].is_not_null()
     return (
         rows.select(
@@ -111,7 +111,7 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
             .then(pl.lit("exact"))
             .when(complete)
             .then(pl.lit("bound"))
-            .when(ranged)
+            .when(has_range)
             .then(pl.lit("partial")),
         )
         .cast(COLUMN_STATES)

@@ -142,12 +142,12 @@ def _with_types(node: Leaf, types: Mapping[Path, str]) -> Node:
     match node:
         case Comparison(path, _, value):
             column = _resolve_path(path, types)
-            fitted = None if column is None else _value(value, types[column])
-            return Unknown() if column is None or fitted is None else replace(node, path=column, value=fitted)
+            constant = None if column is None else _value(value, types[column])
+            return Unknown() if column is None or constant is None else replace(node, path=column, value=constant)
         case IsIn(path, values):
             column = _resolve_path(path, types)
-            fitted = None if column is None else _value(values, types[column])
-            return Unknown() if column is None or fitted is None else replace(node, path=column, values=fitted)
+            constant = None if column is None else _value(values, types[column])
+            return Unknown() if column is None or constant is None else replace(node, path=column, values=constant)
         case IsNull(path) | StartsWith(path):
             column = _resolve_path(path, types)
             return Unknown() if column is None else replace(node, path=column)

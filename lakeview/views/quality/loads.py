@@ -64,10 +64,10 @@ def row_losses(timeline: pl.DataFrame) -> pl.DataFrame:
     losses = shrinking.filter((pl.col("records") < LOST_SHARE * pl.col("fewest")).fill_null(value=True))
     rows = []
     for row, version, records, before in losses.select("row", "version", "records", "records_before").iter_rows():
-        is_in_parts, restored = _recovery(line[row:], LOST_SHARE * before)
+        is_in_parts, repair = _recovery(line[row:], LOST_SHARE * before)
         repeats = shrinking.filter(pl.col("row") > row, pl.col("records_before") >= LOST_SHARE * before)
-        if not is_in_parts and (restored is not None or repeats.is_empty()):
-            rows.append((version, records, before, restored))
+        if not is_in_parts and (repair is not None or repeats.is_empty()):
+            rows.append((version, records, before, repair))
     return pl.DataFrame(rows, schema=ROW_LOSSES, orient="row")
 
 
@@ -110,15 +110,15 @@ def repeated_loads(changes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
         columns=has_bounds.sum().cast(pl.Int64),
         varied=(has_bounds & (pl.col("min_text") != pl.col("max_text"))).sum(),
     )
-    judged = loads.filter(
+    large = loads.filter(
         "tells_apart",
         (pl.col("records") >= REPEAT_ROWS) & ~pl.col("rows_differ") & (pl.col("varied") >= REPEAT_COLUMNS),
     )
-    deleted = (pl.col("records_removed") - pl.col("records_added")).fill_null(0).clip(0)
+    rows_deleted = (pl.col("records_removed") - pl.col("records_added")).fill_null(0).clip(0)
     on_line = timeline.filter(pl.col("lane") != "off-branch")
-    judged = judged.join(on_line.select("version", deleted=deleted.cum_sum()), on="version", maintain_order="left")
+    large = large.join(on_line.select("version", deleted=rows_deleted.cum_sum()), on="version", maintain_order="left")
     before = pl.col("version", "deleted").shift(1).over("records", "content", "folders")
-    repeats = judged.with_columns(before.name.suffix("_before")).filter(
+    repeats = large.with_columns(before.name.suffix("_before")).filter(
         pl.col("deleted") - pl.col("deleted_before") < pl.col("records")
     )
     if repeats.height > REVERTED_ROUTINE * loads.height:

@@ -46,7 +46,7 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     stays &= ~pl.col("rewrites") | (pl.col("rewrites").mean() > REWRITES_ROUTINE)
     share = pl.when(stays & pl.col("exact")).then("null_share")
     low, high = pl.when(stays).then("low"), pl.when(stays).then("high")
-    compared = loads.with_columns(
+    with_baseline = loads.with_columns(
         usual=around(share, "median").over("column"),
         usual_most=around(share, "max").over("column"),
         usual_low=around(low, "min").over("column"),
@@ -65,7 +65,7 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     adds_none = (pl.col("lane") == "change") & (pl.col("null_count") - pl.col("earlier_nulls") < NULL_ROWS)
     clear = (pl.col("sudden") | pl.col("sudden_range")).any().over("version")
     return (
-        compared.with_columns(
+        with_baseline.with_columns(
             unusual=pl.col("exact") & is_unusual_share(pl.col("distance"), spread),
             sudden=pl.col("exact")
             & (pl.col("null_share") - most > floor)

@@ -192,8 +192,7 @@ def _banded_by_gap(rows: pl.DataFrame) -> pl.DataFrame:
     rates = _add_band(rows.with_columns(value=pl.when(pl.col("gap") > 0).then(pl.col("value") / pl.col("gap"))))
     ends = ("band_low", "band_high")
     width, rate_width = (
-        (banded["band_high"] - banded["band_low"]) / (banded["band_high"] + banded["band_low"])
-        for banded in (by_load, rates)
+        (band["band_high"] - band["band_low"]) / (band["band_high"] + band["band_low"]) for band in (by_load, rates)
     )
     is_steadier = (rate_width < width).fill_null(value=False) & (rows["gap"] > 0).fill_null(value=False)
     of_days = [pl.when(is_steadier).then(rates[end] * rows["gap"]).otherwise(end).alias(end) for end in ends]
@@ -207,17 +206,17 @@ def _add_band(rows: pl.DataFrame) -> pl.DataFrame:
     )
     spread = BAND_SPREADS * around(pl.when("stays").then("distance"), "median")
     # no farther than the loads around reach: where their sizes change the deviations are as large as the loads
-    banded = trend.with_columns(
+    band = trend.with_columns(
         band_low=pl.max_horizontal(pl.col("usual") - spread, around(baseline, "min")),
         band_high=pl.min_horizontal(pl.col("usual") + spread, around(baseline, "max")),
     )
     # what was never below zero is not usual there
     low = pl.when(pl.col("value").min() >= 0).then(pl.col("band_low").clip(0.0)).otherwise("band_low")
-    return banded.with_columns(band_low=low)
+    return band.with_columns(band_low=low)
 
 
 def _finish(rows: pl.DataFrame, outside: str) -> pl.DataFrame:
-    repaired = pl.col("taken_back_by").is_not_null() if "taken_back_by" in rows.columns else pl.lit(value=False)
+    is_repaired = pl.col("taken_back_by").is_not_null() if "taken_back_by" in rows.columns else pl.lit(value=False)
     days = pl.col("band_days") if "band_days" in rows.columns else pl.lit(None, dtype=pl.Float64)
-    trend = rows.with_columns(outside=pl.col(outside).fill_null(value=False), repaired=repaired, band_days=days)
+    trend = rows.with_columns(outside=pl.col(outside).fill_null(value=False), repaired=is_repaired, band_days=days)
     return trend.select(LOAD_TREND.names()).cast(LOAD_TREND)

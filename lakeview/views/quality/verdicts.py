@@ -128,24 +128,24 @@ def violations(verdicts: ConstraintVerdicts, lifetimes: pl.DataFrame, timeline: 
 
 def open_rules(rules: pl.DataFrame) -> list[tuple[str, str]]:
     """Name and filter of the violating rows, for each of CONSTRAINTS that is not proved and that a filter can test."""
-    unproved = rules.filter(pl.col("verdict") != Verdict.SATISFIED.value).drop_nulls("violating")
-    return list(unproved.select("name", "violating").iter_rows())
+    not_satisfied = rules.filter(pl.col("verdict") != Verdict.SATISFIED.value).drop_nulls("violating")
+    return list(not_satisfied.select("name", "violating").iter_rows())
 
 
 def _verdict_row(number: int, rule: Rule, files: pl.DataFrame) -> tuple[object, ...]:
-    num_satisfied, broken = int(files["satisfied"].sum()), files.filter(pl.col("violations") > 0)
-    if broken.height:
+    num_satisfied, violating_files = int(files["satisfied"].sum()), files.filter(pl.col("violations") > 0)
+    if violating_files.height:
         verdict = Verdict.VIOLATED
-        certainty = "exact" if num_satisfied + broken.height == files.height else "bound"
+        certainty = "exact" if num_satisfied + violating_files.height == files.height else "bound"
     elif num_satisfied == files.height:
         verdict, certainty = Verdict.SATISFIED, "exact"
     else:
         verdict, certainty = Verdict.UNKNOWN, "unknown"
     why = (rule.why or NO_STATISTICS) if verdict is Verdict.UNKNOWN else None
-    rows = int(broken["violations"].sum()) if broken.height else None
+    rows = int(violating_files["violations"].sum()) if violating_files.height else None
     return (
         *(number, rule.kind, rule.name, cut_rule(rule.text), verdict.value, certainty),
-        *(files.height, num_satisfied, None if verdict is Verdict.UNKNOWN else broken.height, rows, why),
+        *(files.height, num_satisfied, None if verdict is Verdict.UNKNOWN else violating_files.height, rows, why),
         POLARS.print(complement(rule.node)) if rule.decisive else None,
     )
 
@@ -163,8 +163,8 @@ def _evidence(snapshot: Snapshot, statistics: pl.DataFrame, columns: set[Path]) 
     for path in columns:
         name = leaf_name(path)
         if name in statistics.columns:
-            recorded = statistics[name].alias("statistics").gather(places)  # a series called ^x$ would be a pattern
-            evidence[path] = Evidence.of_statistics(recorded, files["records"])
+            bounds = statistics[name].alias("statistics").gather(places)  # a series called ^x$ would be a pattern
+            evidence[path] = Evidence.of_statistics(bounds, files["records"])
         elif len(path) == 1 and path[0] in snapshot.partition_columns and path[0] in parts.columns:
             evidence[path] = Evidence.of_values(parts[path[0]])
     return evidence

@@ -47,9 +47,9 @@ def history_cost(retention: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
         .rename({"removed": "version"})
     )
     whole = total_of(retention.files["size"])
-    described = timeline.select("version", "timestamp", "operation", "writer", "lane")
+    commits = timeline.select("version", "timestamp", "operation", "writer", "lane")
     return (
-        by_commit.join(described, on="version", how="left")
+        by_commit.join(commits, on="version", how="left")
         .with_columns(share=pl.col("bytes") / whole if whole else pl.lit(None, pl.Float64))
         .sort("bytes", "version", descending=True, nulls_last=True)
         .select(HISTORY_COST.names())
@@ -63,8 +63,8 @@ def write_amplification(timeline: pl.DataFrame) -> WriteAmplification:
     maintenance = pl.col("lane") == "maintenance"
     net = (pl.col("bytes_added") - pl.col("bytes_removed").fill_null(0)).clip(0)
     new = pl.when(maintenance).then(0).when(pl.col("lane") == "append").then("bytes_added").otherwise(net)
-    classified = timeline.with_columns(new=new, maintenance=pl.when(maintenance).then("bytes_added").otherwise(0))
-    sums = classified.select(map(total, ("bytes_added", "new", "maintenance"))).row(0)
+    commits = timeline.with_columns(new=new, maintenance=pl.when(maintenance).then("bytes_added").otherwise(0))
+    sums = commits.select(map(total, ("bytes_added", "new", "maintenance"))).row(0)
     if timeline.is_empty() or None in sums:
         return WriteAmplification(None, None, None, None)
     total_bytes, load_bytes, maintenance_bytes = map(int, sums)
@@ -81,10 +81,10 @@ def retained_course(retention: Retention, timeline: pl.DataFrame) -> pl.DataFram
     """COURSE of what the store keeps today of every version and those before it: its live bytes, and the files removed
     until then that are still there."""
     removals = retention.files.group_by(version="removed").agg(retained=at_least("size"))
-    stored = pl.col("bytes") + pl.col("retained").cast(pl.Int128).fill_null(0).cum_sum()
+    stored_bytes = pl.col("bytes") + pl.col("retained").cast(pl.Int128).fill_null(0).cum_sum()
     return (
         timeline.join(removals, on="version", how="left", maintain_order="left")
-        .select("timestamp", bytes=stored.cast(pl.Int64, strict=False))
+        .select("timestamp", bytes=stored_bytes.cast(pl.Int64, strict=False))
         .cast(COURSE)
     )
 
@@ -97,5 +97,5 @@ def ref_bytes(files: pl.DataFrame, lifetimes: pl.DataFrame) -> int:
 
 def log_course(log: pl.DataFrame) -> pl.DataFrame:
     """COURSE of the log by when its files were written, from LOG_FILES; those of no known moment count first."""
-    ordered = log.sort("modified", nulls_last=False)
-    return ordered.select(timestamp="modified", bytes=pl.col("size").cum_sum()).drop_nulls("timestamp").cast(COURSE)
+    files = log.sort("modified", nulls_last=False)
+    return files.select(timestamp="modified", bytes=pl.col("size").cum_sum()).drop_nulls("timestamp").cast(COURSE)

@@ -58,8 +58,8 @@ def retention_policy(properties: Mapping[str, str], refs: pl.DataFrame | None = 
     """
     if refs is None or refs.is_empty():
         keep = interval(properties.get(FILES_KEPT))
-        declared = None if keep is None else FILES_KEPT
-        return RetentionPolicy("removed files", _DEFAULT_FILES_KEPT if keep is None else keep, declared)
+        property_name = None if keep is None else FILES_KEPT
+        return RetentionPolicy("removed files", _DEFAULT_FILES_KEPT if keep is None else keep, property_name)
     age = _milliseconds(properties.get(_VERSION_AGE))
     least = _whole(properties.get(_VERSIONS_KEPT))
     return RetentionPolicy(
@@ -94,14 +94,14 @@ def version_ages(
     own = [max(age or 0, 0) for age in ages.to_list()]
     place = dict(zip(versions["version"].to_list(), range(versions.height), strict=True))
     parents = [place.get(parent) for parent in _parents(versions, commits)]
-    reached: dict[int, int] = {}
+    least_needs: dict[int, int] = {}
     for ref in [] if refs is None else refs.iter_rows(named=True):
         start = place.get(ref["version"])
         if start is None or _is_expired(ref, own[start], policy):
             continue
         for position, needs in _version_needs(ref, start, own, parents, policy):
-            reached[position] = min(reached.get(position, NEVER), needs)
-    return pl.Series("needs_ms", [reached.get(i, own[i]) for i in range(versions.height)], dtype=pl.Int64)
+            least_needs[position] = min(least_needs.get(position, NEVER), needs)
+    return pl.Series("needs_ms", [least_needs.get(i, own[i]) for i in range(versions.height)], dtype=pl.Int64)
 
 
 def _is_expired(ref: dict[str, object], age: int, policy: RetentionPolicy) -> bool:
@@ -120,11 +120,11 @@ def _version_needs(
     least = ref["min_versions_kept"] if isinstance(ref["min_versions_kept"], int) else policy.versions_kept
     limit = ref["max_version_age_ms"]
     needs_by_position: list[tuple[int, int]] = []
-    visited: set[int] = set()
+    positions: set[int] = set()
     at: int | None = start
     needs = 0
-    while at is not None and at not in visited:
-        visited.add(at)
+    while at is not None and at not in positions:
+        positions.add(at)
         if len(needs_by_position) >= max(least, 1):
             age = ages[at] if not isinstance(limit, int) else 0 if ages[at] <= limit else NEVER
             needs = max(needs, age)  # "until the first that is not kept"

@@ -134,14 +134,14 @@ def retention(
         bound = "files of branches, of deletes and of metadata are not counted"
     else:
         # most of many files were never removed: nothing of theirs is due
-        ended = stays.filter(pl.col("removed").is_not_null())["path"]
-        aged = _add_ages(stays.filter(pl.col("path").is_in(ended.implode())), readable_versions, tombstones, now)
+        paths = stays.filter(pl.col("removed").is_not_null())["path"]
+        ends = _add_ages(stays.filter(pl.col("path").is_in(paths.implode())), readable_versions, tombstones, now)
         needs = (
-            Stays(aged, readable_versions["position"])
-            .extremes({"needs_ms": ("max", aged["needs_ms"])})["needs_ms"]
+            Stays(ends, readable_versions["position"])
+            .extremes({"needs_ms": ("max", ends["needs_ms"])})["needs_ms"]
             .fill_null(0)
         )
-        ages = aged.group_by("path").agg(pl.col("path_ms").first())
+        ages = ends.group_by("path").agg(pl.col("path_ms").first())
         files = required_files.join(ages, on="path", how="left", maintain_order="left").with_columns(needs_ms="path_ms")
         bound = "files that the log no longer names are not counted"
     with_needs = readable_versions.with_columns(needs_ms=pl.when("readable").then(needs).otherwise(None))
@@ -261,23 +261,23 @@ def _add_ages(
     """Stays with `path_ms` (how long ago the file was removed last, 0 while it is live) and `needs_ms`: the same, or
     more where its deletion vector went for good earlier."""
     moments = versions.select(removed="position", moment="timestamp")
-    dated = stays.join(moments, on="removed", how="left", maintain_order="left")
+    with_moments = stays.join(moments, on="removed", how="left", maintain_order="left")
     if tombstones is not None and not tombstones.is_empty():
         tombstone_times = tombstones.select("path", "deletion_vector", "deleted").unique(["path", "deletion_vector"])
-        dated = dated.join(
+        with_moments = with_moments.join(
             tombstone_times, on=["path", "deletion_vector"], how="left", nulls_equal=True, maintain_order="left"
         ).with_columns(
             moment=pl.when(pl.col("removed").is_null()).then(None).otherwise(pl.coalesce("deleted", "moment"))
         )
     age = (pl.lit(now).cast(versions.schema["timestamp"]) - pl.col("moment")).dt.total_milliseconds().clip(0)
-    aged = dated.with_columns(stay_ms=pl.when(pl.col("removed").is_null()).then(0).otherwise(age))
-    aged = aged.with_columns(path_ms=pl.col("stay_ms").min().over("path"))
-    if aged["deletion_vector"].null_count() == aged.height:
-        return aged.with_columns(needs_ms="path_ms")
+    with_ages = with_moments.with_columns(stay_ms=pl.when(pl.col("removed").is_null()).then(0).otherwise(age))
+    with_ages = with_ages.with_columns(path_ms=pl.col("stay_ms").min().over("path"))
+    if with_ages["deletion_vector"].null_count() == with_ages.height:
+        return with_ages.with_columns(needs_ms="path_ms")
     # a vector may come back, as a file may: with a restored version
     own = pl.col("stay_ms").min().over("path", "deletion_vector")
     vector = pl.when(pl.col("deletion_vector").is_not_null()).then(own).otherwise(0)
-    return aged.with_columns(needs_ms=pl.max_horizontal("path_ms", vector))
+    return with_ages.with_columns(needs_ms=pl.max_horizontal("path_ms", vector))
 
 
 def _files_by_versions(files: pl.DataFrame, needs: pl.Series) -> pl.DataFrame:
@@ -294,6 +294,6 @@ def _files_by_versions(files: pl.DataFrame, needs: pl.Series) -> pl.DataFrame:
         ends = part["last"] - (1 << level) + 1
         pairs = pl.DataFrame({"row": part["row"], "a": least.gather(part["first"]), "b": least.gather(ends)})
         parts.append(pairs.select("row", needs_ms=pl.min_horizontal("a", "b")))
-        shifted = least.shift(-(1 << level))
-        least = pl.DataFrame({"a": least, "b": shifted}).select(pl.min_horizontal("a", "b")).to_series()
+        shifted_needs = least.shift(-(1 << level))
+        least = pl.DataFrame({"a": least, "b": shifted_needs}).select(pl.min_horizontal("a", "b")).to_series()
     return rows.join(pl.concat(parts), on="row", how="left", maintain_order="left")

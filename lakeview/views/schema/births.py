@@ -81,11 +81,11 @@ def absences(
 
 
 def with_absent_columns(
-    statistics: pl.DataFrame, absent: Mapping[str, Absence], arrived: pl.Series, rows: pl.Series
+    statistics: pl.DataFrame, absent: Mapping[str, Absence], arrivals: pl.Series, rows: pl.Series
 ) -> pl.DataFrame:
     """STATISTICS whose null counts include files that were written before a column: all their `rows`.
 
-    `arrived`: for each row the position of the version that first added the file, BEFORE_ALL for one that was there
+    `arrivals`: for each row the position of the version that first added the file, BEFORE_ALL for one that was there
     before the oldest version, null where it is unknown. A count that a writer recorded stays.
     """
     columns = []
@@ -93,7 +93,7 @@ def with_absent_columns(
     for name in absent.keys() & set(statistics.columns):
         since, until = absent[name]
         fields = statistics[name].struct.unnest()
-        lacks = ((arrived >= since) & (arrived < until)).fill_null(value=False)
+        lacks = ((arrivals >= since) & (arrivals < until)).fill_null(value=False)
         lacks = lacks & fields["null_count"].is_null() & rows.is_not_null()
         column = fields.with_columns(
             rows.zip_with(lacks, fields["null_count"]).cast(fields.schema["null_count"]).alias("null_count"),
@@ -105,7 +105,7 @@ def with_absent_columns(
 
 def absent_shares(
     first: Mapping[str, int | None],
-    recorded: pl.DataFrame,
+    recorded_statistics: pl.DataFrame,
     complete: pl.DataFrame,
     files: pl.DataFrame,
     rows: int | None,
@@ -113,20 +113,20 @@ def absent_shares(
 ) -> pl.DataFrame:
     """ABSENT_SHARES of the columns that were first in the schemas of these versions, None where in that of none yet.
 
-    Files lack a column where the `complete` STATISTICS know of nulls that the `recorded` ones do not. `files`: FILES;
-    `rows`: the live rows, if known, `least` a bound of them.
+    Files lack a column where the `complete` STATISTICS know of nulls that the `recorded_statistics` do not. `files`:
+    FILES; `rows`: the live rows, if known, `least` a bound of them.
     """
     counts = counts_of(complete, files)
     absences = []
     for name in first.keys() & set(complete.columns):
-        unrecorded = recorded[name].struct.field("null_count").is_null()
-        lacking = counts.filter(unrecorded & complete[name].struct.field("null_count").is_not_null())
+        has_no_count = recorded_statistics[name].struct.field("null_count").is_null()
+        lacking = counts.filter(has_no_count & complete[name].struct.field("null_count").is_not_null())
         count = int((lacking["records"] - lacking["deleted"].fill_null(0)).sum())
         over = rows or least
         if not count or not over:
             continue
         is_loose = rows is None or lacking["deleted"].has_nulls()
-        is_partial = counts["records"].filter(unrecorded).has_nulls()
+        is_partial = counts["records"].filter(has_no_count).has_nulls()
         version = first[name]
         when = "in no file yet" if version is None else f"before {format_version(version)}"
         absences.append((name, min(count / over, 1.0), when, _MARKS[is_loose, is_partial]))

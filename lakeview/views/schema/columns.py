@@ -71,8 +71,8 @@ def schema_tree(
     leaves = set(tree.filter("leaf")["path"].to_list())
     column_shares: list[dict[str, Any]] = []
     ranges: list[dict[str, Any]] = []
-    partitioned = _by_partition(statistics, files, leaves)
-    for column, part in chain(each_column(statistics, files, sorted(leaves & set(statistics.columns))), partitioned):
+    by_value = _by_partition(statistics, files, leaves)
+    for column, part in chain(each_column(statistics, files, sorted(leaves & set(statistics.columns))), by_value):
         if shares is None or column not in statistics.columns:
             column_shares.append(share_of_column(column, part, records, least))
         if column not in without_range:
@@ -157,13 +157,13 @@ def _by_partition(
 def _range(column: str, part: pl.DataFrame) -> dict[str, Any]:
     """One row: coverage, and the smallest min and greatest max as text."""
     ends = part.select(_ends())
-    covered, ranged, exact = (ends[name].item() for name in ("covered", "ranged", "exact"))
+    count, has_range, exact = (ends[name].item() for name in ("covered", "ranged", "exact"))
     return {
         "path": column,
-        "coverage": None if part.is_empty() else covered / part.height,
+        "coverage": None if part.is_empty() else count / part.height,
         "min_text": bound_texts(ends["low"], ends["exact"]).item(),
         "max_text": bound_texts(ends["high"], ends["exact"]).item(),
-        "range_is": None if not ranged else "partial" if covered < part.height else "exact" if exact else "bound",
+        "range_is": None if not has_range else "partial" if count < part.height else "exact" if exact else "bound",
     }
 
 

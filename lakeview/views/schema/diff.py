@@ -78,18 +78,18 @@ def field_changes(a: Schema, b: Schema) -> Iterator[Change]:
 
 
 def _struct_changes(a: Sequence[Field], b: Sequence[Field], above_a: Path, above_b: Path) -> Iterator[Change]:
-    matched = _match(a, b)
-    moved = _moved_fields(matched, len(b))
+    matches = _match(a, b)
+    moved_fields = _moved_fields(matches, len(b))
     order_a = {i: a[i - 1].name if i else None for i in range(len(a))}
     for j, field in enumerate(b):
         path = (*above_b, field.name)
-        if j not in matched:
+        if j not in matches:
             yield Change("added", None, path, None, str(field.type), field.id, _breaks_added(field), field)
             continue
-        i = matched[j]
+        i = matches[j]
         before = a[i]
         changes = list(_own_changes(before, field, (*above_a, before.name), path))
-        if j in moved:
+        if j in moved_fields:
             places = _place(order_a[i]), _place(b[j - 1].name if j else None)
             changes.append(
                 Change("moved", (*above_a, before.name), path, *places, field.id, "readers by position", field)
@@ -100,7 +100,7 @@ def _struct_changes(a: Sequence[Field], b: Sequence[Field], above_a: Path, above
             ]
         yield from changes
         yield from _nested_changes(before.type, field.type, (*above_a, before.name), path)
-    for i in sorted(set(range(len(a))) - set(matched.values())):
+    for i in sorted(set(range(len(a))) - set(matches.values())):
         old = a[i]
         yield Change("dropped", (*above_a, old.name), None, str(old.type), None, old.id, "readers of it", old)
 
@@ -153,7 +153,7 @@ def _own_changes(a: Field, b: Field, path_a: Path, path_b: Path) -> Iterator[Cha
 
 def _match(a: Sequence[Field], b: Sequence[Field]) -> dict[int, int]:
     """Index in `b` to index in `a`: by id, then by physical name, then by name where nothing says otherwise."""
-    matched: dict[int, int] = {}
+    matches: dict[int, int] = {}
     matched_a: set[int] = set()
     # a table that gets name mapping later keeps its names as physical names
     for key in map(attrgetter, ("id", "stored_name", "name")):
@@ -162,11 +162,11 @@ def _match(a: Sequence[Field], b: Sequence[Field]) -> dict[int, int]:
             if i not in matched_a and (k := key(f)) is not None:
                 by_key.setdefault(k, i)
         for j, f in enumerate(b):
-            i = by_key.get(key(f), -1) if j not in matched else -1
+            i = by_key.get(key(f), -1) if j not in matches else -1
             if i >= 0 and i not in matched_a and not _different(a[i], f):
-                matched[j] = i
+                matches[j] = i
                 matched_a.add(i)
-    return matched
+    return matches
 
 
 def _different(a: Field, b: Field) -> bool:
@@ -176,13 +176,13 @@ def _different(a: Field, b: Field) -> bool:
     return a.physical_name is not None and b.physical_name is not None and a.physical_name != b.physical_name
 
 
-def _moved_fields(matched: dict[int, int], width: int) -> set[int]:
+def _moved_fields(matches: dict[int, int], width: int) -> set[int]:
     """Which fields of `b` moved: the fewest whose removal leaves the others in their old order."""
-    order = [j for j in range(width) if j in matched]
+    order = [j for j in range(width) if j in matches]
     tails: list[int] = []  # tails[n]: the field that ends the best increasing run of length n + 1
     before: dict[int, int] = {}
     for j in order:
-        at = bisect_left(tails, matched[j], key=matched.__getitem__)
+        at = bisect_left(tails, matches[j], key=matches.__getitem__)
         if at:
             before[j] = tails[at - 1]
         tails[at : at + 1] = [j]

@@ -132,22 +132,22 @@ def share_of_column(column: str, part: pl.DataFrame, records: int | None, least:
 @cache
 def _sums(rows_of_files: bool) -> tuple[pl.Expr, ...]:  # made once: of a wide table they are half the time
     """Sums of the files of `each_column`; without `rows_of_files` those count no rows."""
-    nulls, rows, deleted = pl.col("null_count"), pl.col("records"), pl.col("deleted")
+    nulls, rows, deletes = pl.col("null_count"), pl.col("records"), pl.col("deleted")
     has_counts = nulls.is_not_null() & (rows.is_not_null() | pl.lit(not rows_of_files))
     full = (nulls >= rows).fill_null(value=False)
-    most = pl.when(full).then(rows - deleted.fill_null(0)).otherwise(nulls)
-    surely = pl.when(pl.col("null_count_exact").fill_null(value=False) & (deleted == 0)).then(nulls)
-    wholly = pl.when(full & deleted.is_not_null()).then(rows - deleted)
-    fewest = pl.coalesce(surely, wholly, pl.when(deleted > 0).then((nulls - deleted).clip(0)), 0)
+    most = pl.when(full).then(rows - deletes.fill_null(0)).otherwise(nulls)
+    surely = pl.when(pl.col("null_count_exact").fill_null(value=False) & (deletes == 0)).then(nulls)
+    wholly = pl.when(full & deletes.is_not_null()).then(rows - deletes)
+    fewest = pl.coalesce(surely, wholly, pl.when(deletes > 0).then((nulls - deletes).clip(0)), 0)
     return (
         pl.len().cast(pl.Int64).alias("files"),
         has_counts.sum().cast(pl.Int64).alias("files_known"),
         fewest.filter(has_counts).sum().alias("fewest"),
         most.filter(has_counts).sum().alias("most"),
-        pl.when(rows.is_not_null().all()).then((rows - deleted.fill_null(0)).sum()).alias("rows"),
-        (rows - deleted.fill_null(0)).filter(has_counts).sum().alias("rows_counted"),
-        deleted.is_not_null().all().alias("certain_rows"),
-        (rows - deleted).sum().alias("least"),
+        pl.when(rows.is_not_null().all()).then((rows - deletes.fill_null(0)).sum()).alias("rows"),
+        (rows - deletes.fill_null(0)).filter(has_counts).sum().alias("rows_counted"),
+        deletes.is_not_null().all().alias("certain_rows"),
+        (rows - deletes).sum().alias("least"),
     )
 
 

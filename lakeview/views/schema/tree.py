@@ -50,22 +50,22 @@ def column_tree(tree: pl.DataFrame, rules: pl.DataFrame, distinct: pl.DataFrame)
 
 def column_counts(tree: pl.DataFrame) -> list[str]:
     """How many top-level columns SCHEMA_TREE has and, if any, how many nested ones: `["4 columns", "2 nested"]`."""
-    nested = tree.filter(pl.col("depth") > 0).height
-    return [count_text(tree.height - nested, "column"), *([f"{nested:,} nested"] if nested else [])]
+    num_nested = tree.filter(pl.col("depth") > 0).height
+    return [count_text(tree.height - num_nested, "column"), *([f"{num_nested:,} nested"] if num_nested else [])]
 
 
 def range_note(tree: pl.DataFrame) -> list[str]:
     """What min and max of SCHEMA_TREE are, where that is one thing for all columns, or for those of some files:
     `["partial: min and max of 86.4 % of files"]`. Those of floating-point numbers are exact but for NaN."""
-    ranged = tree.drop_nulls("range_is")
-    states = ranged.select("range_is", "coverage").unique()
+    columns = tree.drop_nulls("range_is")
+    states = columns.select("range_is", "coverage").unique()
     partial = states.filter(pl.col("range_is") == "partial")["coverage"]
     of_files = f"min and max of {format_percent(partial[0])} of files" if partial.len() == 1 else ""
     match states["range_is"].unique().to_list():
         case ["partial"]:
             return [of_files or "min and max of a part of the files"]
         case ["exact"]:
-            return [f"min and max are exact{' but for NaN' if ranged['type'].is_in(_FLOATING).any() else ''}"]
+            return [f"min and max are exact{' but for NaN' if columns['type'].is_in(_FLOATING).any() else ''}"]
         case ["bound"]:
             return ["min and max are bounds"]
         case _:
@@ -74,14 +74,14 @@ def range_note(tree: pl.DataFrame) -> list[str]:
 
 def search(tree: pl.DataFrame, text: str) -> pl.DataFrame:
     """The rows of SCHEMA_TREE whose path or comment contains the text, in any case."""
-    searched = pl.concat_str("path", "comment", separator=" ", ignore_nulls=True).str.to_lowercase()
-    return tree.filter(searched.str.contains(text.lower(), literal=True))
+    texts = pl.concat_str("path", "comment", separator=" ", ignore_nulls=True).str.to_lowercase()
+    return tree.filter(texts.str.contains(text.lower(), literal=True))
 
 
 def column_glance(tree: pl.DataFrame, lifetimes: pl.DataFrame, *, is_read: bool = True) -> pl.DataFrame:
     """COLUMN_GLANCE from SCHEMA_TREE and COLUMN_LIVES; without `is_read` the tree was made without statistics."""
     live = lifetimes.filter(pl.col("dropped").is_null()).select("column", since="since")
-    covered = (
+    coverage = (
         pl.when(pl.col("coverage") == 1)
         .then(pl.lit("min/max"))
         .when(pl.col("coverage") > 0)
@@ -91,7 +91,7 @@ def column_glance(tree: pl.DataFrame, lifetimes: pl.DataFrame, *, is_read: bool 
     return (
         tree.filter(pl.col("depth") == 0)
         .join(live, left_on="path", right_on="column", how="left", maintain_order="left")
-        .with_columns(column="path", statistics=covered)
+        .with_columns(column="path", statistics=coverage)
         .select(COLUMN_GLANCE.names())
         .cast(COLUMN_GLANCE)
     )

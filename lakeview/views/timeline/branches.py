@@ -88,8 +88,8 @@ def off_branch(commits: pl.DataFrame, refs: pl.DataFrame, head: int) -> pl.DataF
     on_line = set(line(commits, head))
     holders: dict[int, list[str]] = {}
     for name, version in refs.select("name", "version").iter_rows():
-        for passed in line(commits, version):
-            holders.setdefault(passed, []).append(name)
+        for ancestor in line(commits, version):
+            holders.setdefault(ancestor, []).append(name)
     others = [v for v in commits["version"] if v not in on_line]
     return pl.DataFrame([(v, _note(holders.get(v, ()))) for v in others], schema=OFF_BRANCH, orient="row")
 

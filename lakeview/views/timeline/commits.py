@@ -134,23 +134,23 @@ def timeline(
     of OFF_BRANCH are listed with the line, and change nothing in it.
     """
     off_branch_commits = commits.clear() if off_branch is None else commits.join(off_branch, on="version")
-    ordered = (
+    on_line = (
         commits.join(off_branch_commits, on="version", how="anti")
         .sort("position")
         .with_columns(lane=_lane(), writer=pl.coalesce("user", "engine"), row=pl.int_range(pl.len(), dtype=pl.Int64))
     )
-    summed = _states_summed(ordered) if lifetimes is None else _states(ordered, lifetimes)
-    marked = mark_loads(ordered.hstack(summed), lifetimes)
-    explained = marked.join(_late_loads(arrivals), on="version", how="left", maintain_order="left").with_columns(
+    line_states = _states_summed(on_line) if lifetimes is None else _states(on_line, lifetimes)
+    loads = mark_loads(on_line.hstack(line_states), lifetimes)
+    with_notes = loads.join(_late_loads(arrivals), on="version", how="left", maintain_order="left").with_columns(
         suspicious=pl.col("suspicious") & (pl.col("late").is_null() | pl.col("taken_back_by").is_not_null()),
         note=pl.concat_str("note", "late_note", separator="; ", ignore_nulls=True).replace("", None),
     )
-    labelled = explained.with_columns(label=_label(), files_redeleted=pl.lit(None, dtype=pl.Int64))
+    rows = with_notes.with_columns(label=_label(), files_redeleted=pl.lit(None, dtype=pl.Int64))
     if lifetimes is not None:
-        labelled = without_redeletes(labelled, lifetimes)
+        rows = without_redeletes(rows, lifetimes)
     if not off_branch_commits.is_empty():
-        labelled = pl.concat([labelled, _off_branch(off_branch_commits)], how="diagonal").sort("position")
-    return labelled.select(TIMELINE.names()).cast(TIMELINE)
+        rows = pl.concat([rows, _off_branch(off_branch_commits)], how="diagonal").sort("position")
+    return rows.select(TIMELINE.names()).cast(TIMELINE)
 
 
 def _off_branch(commits: pl.DataFrame) -> pl.DataFrame:
@@ -177,19 +177,19 @@ def _late_loads(arrivals: pl.DataFrame | None) -> pl.DataFrame:
 def _lane() -> pl.Expr:
     """What a commit did to files decides; the operation's name only where that says nothing."""
     first = pl.col("position") == pl.col("position").min()
-    added, removed = pl.col("files_added").fill_null(0), pl.col("files_removed").fill_null(0)
-    touched = (added > 0) | (removed > 0)
+    came, went = pl.col("files_added").fill_null(0), pl.col("files_removed").fill_null(0)
+    moves = (came > 0) | (went > 0)
     is_counted = pl.col("records_removed").is_not_null()
     by_name = pl.col("operation").str.to_uppercase().replace_strict(_OPERATION_LANES, default="other")
     return (
         pl.when(pl.col("schema_changed") & ~first)
         .then(pl.lit("schema"))
-        .when(touched & ~pl.col("data_change"))
+        .when(moves & ~pl.col("data_change"))
         .then(pl.lit("maintenance"))
         # what a restore brings back was loaded before, and counts as no load
-        .when(touched & ((removed > 0) | (pl.col("operation").str.to_uppercase() == "RESTORE").fill_null(value=False)))
+        .when(moves & ((went > 0) | (pl.col("operation").str.to_uppercase() == "RESTORE").fill_null(value=False)))
         .then(pl.lit("change"))
-        .when(touched)
+        .when(moves)
         .then(pl.lit("append"))
         # "WRITE" without a single file made nothing of what its name says, unless it deleted rows by delete files
         .when(pl.col("files_added").is_not_null() & ((by_name == "append") | ((by_name == "change") & is_counted)))
@@ -198,11 +198,11 @@ def _lane() -> pl.Expr:
     )
 
 
-def _states_summed(ordered: pl.DataFrame) -> pl.DataFrame:
+def _states_summed(commits: pl.DataFrame) -> pl.DataFrame:
     """States by adding up commits: unknown from the first commit that does not say, from the first that is missing, and
     without the first commit."""
     is_first = (pl.col("version") == 0) | (pl.col("parent").is_null() & (pl.col("position") == 0))
-    from_first = not ordered.head(1).filter(is_first).is_empty()
+    from_first = not commits.head(1).filter(is_first).is_empty()
     follows = (pl.col("parent") == pl.col("version").shift(1)).fill_null(value=True)
 
     def running(kind: str) -> pl.Expr:
@@ -211,15 +211,15 @@ def _states_summed(ordered: pl.DataFrame) -> pl.DataFrame:
         return pl.when(is_known).then(change.cast(pl.Int128).cum_sum()).cast(pl.Int64, strict=False)
 
     unknown = pl.lit(None, dtype=pl.Int64)
-    return ordered.select(
+    return commits.select(
         files=running("files"), bytes=running("bytes"), records=running("records"), least_records=unknown
     )
 
 
-def _states(ordered: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.DataFrame:
+def _states(commits: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.DataFrame:
     """States by counting which files live. What the commits do not reach happened before the first of them."""
     lean = lifetimes.select("added", "removed", "size", "records")
-    return states(lean, ordered["version"]).select("files", "bytes", "records", "least_records")
+    return states(lean, commits["version"]).select("files", "bytes", "records", "least_records")
 
 
 def _label() -> pl.Expr:
@@ -245,15 +245,15 @@ def without_redeletes(timeline: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.Dat
         return timeline.with_columns(files_redeleted=pl.lit(0, pl.Int64))
     after = continues.filter("went_on").select("path", version="added", records_after="records")
     starts = lifetimes.group_by(version="added").agg(starts=pl.len().cast(pl.Int64))
-    deleted = pl.col("records_before") - pl.col("records_after")
+    change = pl.col("records_before") - pl.col("records_after")
     redeletes = (
         before.join(after, on=["path", "version"])
-        .with_columns(rows_deleted=deleted.clip(0), rows_restored=(-deleted).clip(0), redeleted=pl.lit(1, pl.Int64))
+        .with_columns(rows_deleted=change.clip(0), rows_restored=(-change).clip(0), redeleted=pl.lit(1, pl.Int64))
         .group_by("version")
         .agg(map(total, ("redeleted", "size", "records_before", "records_after", "rows_deleted", "rows_restored")))
         .join(starts, on="version")
     )
-    joined = timeline.join(redeletes, on="version", how="left", maintain_order="left")
+    with_redeletes = timeline.join(redeletes, on="version", how="left", maintain_order="left")
     is_counted = pl.col("redeleted").is_not_null() & (pl.col("files_added") >= pl.col("starts"))
     counts = {
         "files_added": pl.col("files_added") - pl.col("redeleted"),
@@ -264,7 +264,7 @@ def without_redeletes(timeline: pl.DataFrame, lifetimes: pl.DataFrame) -> pl.Dat
         "records_removed": pl.col("records_removed") - pl.col("records_before") + pl.col("rows_deleted"),
     }
     return (
-        joined.with_columns(
+        with_redeletes.with_columns(
             pl.when(is_counted).then(count).otherwise(name).alias(name) for name, count in counts.items()
         )
         .with_columns(files_redeleted=pl.col("redeleted").fill_null(0))

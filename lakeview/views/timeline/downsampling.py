@@ -62,12 +62,12 @@ def flow_sums(timeline: pl.DataFrame, limit: int = _MOST_FLOWS) -> pl.DataFrame:
     maintenance = pl.col("lane") == "maintenance"
     alone = maintenance.all()
     flows = [pl.when(~maintenance | alone).then(f) if f.startswith("records") else pl.col(f) for f in _FLOWS]
-    summed = [
+    sums = [
         pl.when(each.is_not_null().any()).then(each.cast(pl.Int128).sum().cast(pl.Int64, strict=False)).alias(f)
         for f, each in zip(_FLOWS, flows, strict=True)
     ]
     counts = [f for f in _FLOWS if f.startswith("records")]
-    unrecorded = pl.any_horizontal(pl.col(f).is_null() & (~maintenance | alone) for f in counts)
+    is_unrecorded = pl.any_horizontal(pl.col(f).is_null() & (~maintenance | alone) for f in counts)
     others = [pl.col(n).last() for n in TIMELINE if n not in (*_FLOWS, "lane")] + [
         pl.col(n).any() for n in _further(timeline)
     ]
@@ -75,7 +75,7 @@ def flow_sums(timeline: pl.DataFrame, limit: int = _MOST_FLOWS) -> pl.DataFrame:
     return (
         _spans(timeline, limit)
         .group_by("span", maintain_order=True)
-        .agg(*others, *summed, lane, commits=pl.len().cast(pl.Int64), partly=unrecorded.any())
+        .agg(*others, *sums, lane, commits=pl.len().cast(pl.Int64), partly=is_unrecorded.any())
         .select(*SAMPLED.names(), *_further(timeline))
     )
 

@@ -106,16 +106,16 @@ def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     line = commits.select("version", "timestamp", "lane").with_row_index("place")
     stays = lifetimes.select("path", "added", "removed", "size").hstack(continuations(lifetimes))
     spans = with_positions(stays, line["version"]).with_columns(pl.col("from").fill_null(0))
-    parted = pl.col("goes_on") | pl.col("went_on")
-    whole, parts = spans.filter(~parted), spans.filter(parted).sort("path", "from")
+    has_parts = pl.col("goes_on") | pl.col("went_on")
+    whole, parts = spans.filter(~has_parts), spans.filter(has_parts).sort("path", "from")
     life = (~pl.col("went_on") | (pl.col("path") != pl.col("path").shift(1)).fill_null(value=True)).cum_sum()
-    joined = parts.group_by(life.alias("life")).agg(
+    whole_lives = parts.group_by(life.alias("life")).agg(
         pl.col("from", "added", "size").first(), pl.col("to", "removed").last()
     )
     columns = ["from", "to", "added", "removed", "size"]
     moments = line.select(pl.col("place").cast(pl.Int64), "timestamp")
     return (
-        pl.concat([whole.select(columns), joined.select(columns)])
+        pl.concat([whole.select(columns), whole_lives.select(columns)])
         .join(moments.rename({"place": "from", "timestamp": "begins"}), on="from", how="left")
         .join(moments.rename({"place": "to", "timestamp": "ends"}), on="to", how="left")
         .join(
@@ -130,15 +130,15 @@ def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
     """COHORTS from FILE_LIVES, at most MOST_COHORTS: neighbouring commits of a long history are grouped."""
     keys = ["from", "to", "ended_by"]
     if lives.select(keys).n_unique() <= MOST_COHORTS:
-        binned = lives.with_columns(start="from", stop="to")
+        spans = lives.with_columns(start="from", stop="to")
     else:
         length = max(
             1, -(-(int(lives.select(pl.max_horizontal(pl.col("from").max(), pl.col("to").max())).item()) + 1) // _BINS)
         )
-        binned = lives.with_columns(start=pl.col("from") // length, stop=pl.col("to") // length)
+        spans = lives.with_columns(start=pl.col("from") // length, stop=pl.col("to") // length)
     high = pl.col("height").cast(pl.Int128).cum_sum()
     return (
-        binned.group_by("start", "stop", "ended_by")
+        spans.group_by("start", "stop", "ended_by")
         .agg(
             first=pl.col("added").sort_by("from", "added").first(),
             last=pl.col("added").sort_by("from", "added").last(),

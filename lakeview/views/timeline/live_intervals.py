@@ -31,10 +31,10 @@ class Stays:
 
     def __init__(self, lifetimes: pl.DataFrame, versions: pl.Series) -> None:
         self._places = pl.DataFrame({"place": pl.int_range(versions.len(), dtype=pl.Int64, eager=True)})
-        added, removed = lifetimes["added"], lifetimes["removed"]
-        start = versions.search_sorted(added.fill_null(0), side="left").cast(pl.Int64)
-        end = versions.search_sorted(removed.fill_null(0), side="left").cast(pl.Int64)
-        start, end = start.set(added.is_null(), 0), end.set(removed.is_null(), versions.len())
+        first_versions, end_versions = lifetimes["added"], lifetimes["removed"]
+        start = versions.search_sorted(first_versions.fill_null(0), side="left").cast(pl.Int64)
+        end = versions.search_sorted(end_versions.fill_null(0), side="left").cast(pl.Int64)
+        start, end = start.set(first_versions.is_null(), 0), end.set(end_versions.is_null(), versions.len())
         self._lasts = start < end
         self._start, self._end = start.filter(self._lasts), end.filter(self._lasts)
 

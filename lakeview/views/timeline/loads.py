@@ -25,21 +25,21 @@ _OF_ROWS = ("DELETE", "UPDATE", "MERGE", "overwrite")
 """Operations that may rewrite a load's files because of some of their rows; Iceberg's `overwrite` is any of these."""
 
 
-def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
+def mark_loads(commits: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
     """COMMITS with `row`, `lane` and states, oldest first, with `suspicious`, `taken_back_by` and `note` added."""
-    loads = _with_usual(ordered)
-    back = _taken_back(ordered, lifetimes)
-    marked = ordered.join(loads, on="row", how="left").join(back, on="row", how="left", maintain_order="left")
+    loads = _with_usual(commits)
+    back = _taken_back(commits, lifetimes)
+    rows = commits.join(loads, on="row", how="left").join(back, on="row", how="left", maintain_order="left")
     routine = pl.col("taken_back_by").is_not_null().sum() > REVERTED_ROUTINE * (pl.col("lane") == "append").sum()
     unusual = pl.col("times").is_not_null()
     is_reverted = pl.col("taken_back_by").is_not_null() & (unusual | ~routine)
     return (
-        marked.sort("row")
+        rows.sort("row")
         .with_columns(
             suspicious=unusual | (is_reverted & ~pl.col("is_rewritten")),
             taken_back_by=pl.when(is_reverted).then("taken_back_by"),
         )
-        .join(_restored_versions(ordered), on="version", how="left", maintain_order="left")
+        .join(_restored_versions(commits), on="version", how="left", maintain_order="left")
         .with_columns(
             taken_back_at=pl.coalesce("taken_back_at", "restored_at"),
             taken_back_by=pl.coalesce("taken_back_by", "restored_by"),
@@ -48,7 +48,7 @@ def mark_loads(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Data
     )
 
 
-def _with_usual(ordered: pl.DataFrame) -> pl.DataFrame:
+def _with_usual(commits: pl.DataFrame) -> pl.DataFrame:
     """`row`, `usual` (the expected rows) and `times` (how many times that): only for anomalous loads.
 
     The expected rows grow with the time since the load before: a week's rows after a week are normal in a table that is
@@ -59,7 +59,7 @@ def _with_usual(ordered: pl.DataFrame) -> pl.DataFrame:
     longer = (pl.col("gap") / pl.col("usual_gap")).fill_nan(1.0).fill_null(1.0).clip(1.0)
     distance = (pl.col("rows") - pl.col("usual")).abs()
     return (
-        ordered.filter(pl.col("lane") == "append")
+        commits.filter(pl.col("lane") == "append")
         .select("row", rows.alias("rows"), gap.alias("gap"))
         .filter(pl.col("rows") > 0)
         .with_columns(
@@ -78,7 +78,7 @@ def _with_usual(ordered: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
+def _taken_back(commits: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.DataFrame:
     """`row`, `taken_back_by`: loads removed by one later change that removed little else and left other files;
     `is_rewritten`: other files came in their place, perhaps with most of the same rows, which says nothing of the load.
     """
@@ -86,14 +86,14 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
         {
             "row": pl.Int64(),
             "taken_back_by": pl.Int64(),
-            "taken_back_at": ordered.schema["timestamp"],
+            "taken_back_at": commits.schema["timestamp"],
             "is_rewritten": pl.Boolean(),
         }
     )
     if lifetimes is None or lifetimes.is_empty():
         return pl.DataFrame(schema=empty)
-    loads = ordered.filter(pl.col("lane") == "append").select(pl.col("version").alias("added"), "row")
-    changes = ordered.filter(pl.col("lane") == "change").select(
+    loads = commits.filter(pl.col("lane") == "append").select(pl.col("version").alias("added"), "row")
+    changes = commits.filter(pl.col("lane") == "change").select(
         pl.col("version").alias("removed"),
         taken_back_at="timestamp",
         change_row="row",
@@ -102,13 +102,13 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
     if loads.is_empty() or changes.is_empty():
         return pl.DataFrame(schema=empty)
     # the change must leave files that are neither the load's nor its own: a full refresh takes nothing back
-    before = ordered.select(change_row=pl.col("row") + 1, files_before="files")
+    before = commits.select(change_row=pl.col("row") + 1, files_before="files")
     # a file that stays on with other deleted rows is neither removed nor written again
     lives = lifetimes.select("added", "removed", "size").hstack(continuations(lifetimes))
-    ended = lives.with_columns(removed=pl.when(~pl.col("goes_on")).then("removed"))
-    stays = ended.filter(~pl.col("went_on")).select("added", "removed", "size")
+    ends = lives.with_columns(removed=pl.when(~pl.col("goes_on")).then("removed"))
+    stays = ends.filter(~pl.col("went_on")).select("added", "removed", "size")
     load_sizes = stays.group_by("added").agg(load_bytes=total("size"))
-    dropped = stays.drop_nulls("removed").group_by("removed").agg(removed_bytes=total("size"))
+    removed_sizes = stays.drop_nulls("removed").group_by("removed").agg(removed_bytes=total("size"))
     return (
         stays.drop_nulls(["added", "removed"])
         .group_by("added", "removed")
@@ -116,7 +116,7 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
         .join(loads, on="added")
         .join(changes, on="removed")
         .join(load_sizes, on="added")
-        .join(dropped, on="removed")
+        .join(removed_sizes, on="removed")
         .join(before, on="change_row")
         .filter(
             (pl.col("both") >= REVERTED_SHARE * pl.col("load_bytes"))
@@ -128,27 +128,27 @@ def _taken_back(ordered: pl.DataFrame, lifetimes: pl.DataFrame | None) -> pl.Dat
     )
 
 
-def _restored_versions(ordered: pl.DataFrame) -> pl.DataFrame:
+def _restored_versions(commits: pl.DataFrame) -> pl.DataFrame:
     """`version`, `restored_by` and `restored_at`: commits that a RESTORE to an earlier version took out of the table,
     and no later one brought back. It may take out good loads with a bad one, and says nothing of them. A point in time
     counts with its zone alone: engines record the text of the statement, in the zone of their session."""
     target = pl.col("parameters").str.json_path_match("$.version").cast(pl.Int64, strict=False)
-    zoned = pl.col("parameters").str.json_path_match("$.timestamp").str.extract(r"^(.*T.*(?:Z|[+-]\d\d:\d\d))$")
-    at = zoned.str.to_datetime("%+", time_unit="ms", time_zone="UTC", strict=False)
-    restores = ordered.filter(pl.col("operation") == "RESTORE").select(
+    moment_text = pl.col("parameters").str.json_path_match("$.timestamp").str.extract(r"^(.*T.*(?:Z|[+-]\d\d:\d\d))$")
+    at = moment_text.str.to_datetime("%+", time_unit="ms", time_zone="UTC", strict=False)
+    restores = commits.filter(pl.col("operation") == "RESTORE").select(
         "version", target.alias("target"), at.alias("at")
     )
     by: dict[int, int] = {}
     for restore, version, moment in restores.iter_rows():
         if version is None and moment is not None:
-            version = ordered.filter(pl.col("version") < restore, pl.col("timestamp") <= moment)["version"].max()
+            version = commits.filter(pl.col("version") < restore, pl.col("timestamp") <= moment)["version"].max()
         if version is None:
             continue
         by = {load: before for load, before in by.items() if load > version or before <= version}
-        by |= {load: by.get(load, restore) for load in ordered["version"] if version < load < restore}
+        by |= {load: by.get(load, restore) for load in commits["version"] if version < load < restore}
     schema = {"version": pl.Int64(), "restored_by": pl.Int64()}
     rows = pl.DataFrame({"version": list(by), "restored_by": list(by.values())}, schema=schema)
-    moments = ordered.select(restored_by="version", restored_at="timestamp")
+    moments = commits.select(restored_by="version", restored_at="timestamp")
     return rows.join(moments, on="restored_by", how="left")
 
 

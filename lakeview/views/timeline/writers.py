@@ -88,5 +88,5 @@ def writer_marks(timeline: pl.DataFrame) -> pl.DataFrame:
     return thin_marks(line, ["writer", "lane", "suspicious"], MOST_MARKS).cast(SAMPLED)
 
 
-def _records_text(added: int | None, exact: bool) -> str | None:
-    return None if added is None else f"{added:,}" if exact else f"\N{GREATER-THAN OR EQUAL TO} {added:,}"
+def _records_text(records: int | None, exact: bool) -> str | None:
+    return None if records is None else f"{records:,}" if exact else f"\N{GREATER-THAN OR EQUAL TO} {records:,}"
