@@ -22,11 +22,12 @@ def null_heatmap(
     *,
     selection: tuple[str, int] | None = None,
     first: Mapping[str, int | None] = MappingProxyType({}),
-    repaired: Collection[int] = (),
+    repaired_loads: Collection[int] = (),
     dark: bool = False,
 ) -> list[AnyChart]:
     """One chart to be stacked: outlined where a column did not exist yet, a cross where its share is far from usual,
-    red unless the load was `repaired`; its sign where it is a bound or of some files only, a dot where it is unknown.
+    red unless it is one of the `repaired_loads`; its sign where it is a bound or of some files only, a dot where it is
+    unknown.
 
     The first _MOST_COLUMNS columns, those with a cross before the others; [] without rows. A click picks `column` and
     `commit`, a version as text; the cell `selection` has a frame. `first`: the version that first had a column, where
@@ -35,8 +36,8 @@ def null_heatmap(
     if shares.is_empty():
         return []
     p = palette(dark)
-    crossed = shares.group_by("column", maintain_order=True).agg(pl.col("unusual").any())
-    top = crossed.with_row_index("place").sort("unusual", descending=True, maintain_order=True).head(_MOST_COLUMNS)
+    by_column = shares.group_by("column", maintain_order=True).agg(pl.col("unusual").any())
+    top = by_column.with_row_index("place").sort("unusual", descending=True, maintain_order=True).head(_MOST_COLUMNS)
     columns = top.sort("place")["column"].to_list()
     rows = shares.filter(pl.col("column").is_in(columns))
     versions = rows.unique("version", maintain_order=True).sort("timestamp", nulls_last=True, maintain_order=True)
@@ -54,7 +55,7 @@ def null_heatmap(
             ],
             "usual": texts(rows["usual"], format_percent),
             "unusual": rows["unusual"],
-            "repaired": rows["version"].is_in(list(repaired)),
+            "repaired": rows["version"].is_in(list(repaired_loads)),
             "mark": rows["mark"].fill_null(""),
         }
     )

@@ -68,11 +68,11 @@ def _version_text(version: int) -> str:
     return name if name == f"v{version}" else f"{name} · {version}"
 
 
-def _change(added: int | None, removed: int | None, partly: bool) -> str:
+def _change(rows_added: int | None, rows_removed: int | None, partly: bool) -> str:
     """`+27.3 k`, with what was removed behind it; a side without rows is left out."""
-    if None in (added, removed) and not (added or removed):
+    if None in (rows_added, rows_removed) and not (rows_added or rows_removed):
         return "unknown"
-    sides = ((sign, count) for sign, count in (("+", added), (MINUS, removed)) if count != 0)
+    sides = ((sign, count) for sign, count in (("+", rows_added), (MINUS, rows_removed)) if count != 0)
     return f"{'at least ' if partly else ''}{', '.join(sign + format_count(count) for sign, count in sides) or '0'}"
 
 

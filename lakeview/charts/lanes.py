@@ -69,10 +69,10 @@ def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *,
     # as column_lives counts them: a column dropped and added again has two lives
     events = history.with_columns(lane=((pl.col("change") == "added").cum_sum() - 1).cast(pl.UInt32))
     events = events.join(lanes.select("lane"), on="lane", how="semi").drop_nulls("timestamp")
-    ended = events.filter(pl.col("change") == "dropped").select("lane", ended="timestamp").unique("lane", keep="last")
+    drops = events.filter(pl.col("change") == "dropped").select("lane", ended="timestamp").unique("lane", keep="last")
     moments = pl.concat([events["timestamp"], pl.Series([until], dtype=events["timestamp"].dtype)])
     domain = time_domain(moments)
-    lines = lanes.join(ended, on="lane", how="left", maintain_order="left").select(
+    lines = lanes.join(drops, on="lane", how="left", maintain_order="left").select(
         "lane", timestamp="born_timestamp", until=pl.col("ended").fill_null(domain[1])
     )
     names = dict(zip(lanes["lane"], (shorten(name, _LONGEST) for name in lanes["column"]), strict=True))

@@ -52,7 +52,7 @@ def partition_bars(
     gaps = visible.height - visible.filter(pl.col("files") > 0).height
     gaps_text = f" and {gaps} missing" if gaps else ""
     more = f"; the {visible.height - gaps} largest{gaps_text} of {sizes.height:,}" if sizes.height > _MOST_BARS else ""
-    x, labelled = (_axis(visible["partition_text"], keys, labels=last) for last in (False, True))
+    x, x_with_labels = (_axis(visible["partition_text"], keys, labels=last) for last in (False, True))
     measure = "bytes" if visible["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit
     divisor, title = unit(peak(visible[measure]), "Bytes" if measure == "bytes" else "Rows")
@@ -62,7 +62,7 @@ def partition_bars(
     return [
         _size_bars(bars, median, f"{title}; dashed: median{more}", x, p),
         _median_files(rows.with_columns(value=visible["median_size"].clip(1) / MIB).drop_nulls("value"), x, p),
-        _file_counts(rows.with_columns(value=visible["files"]), labelled, p),
+        _file_counts(rows.with_columns(value=visible["files"]), x_with_labels, p),
     ]
 
 
@@ -139,9 +139,9 @@ def _named_loads(writes: pl.DataFrame, ends: tuple[datetime, datetime], p: Palet
     )
 
 
-def _bad_loads(open_: list[str], repaired: list[str]) -> str:
+def _bad_loads(open_: list[str], repairs: list[str]) -> str:
     """`bad load v75, v74; repaired v29`, at most three of a kind."""
-    kinds = ((BAD_LOAD, open_), ("repaired" if open_ else f"repaired {BAD_LOAD}", repaired))
+    kinds = ((BAD_LOAD, open_), ("repaired" if open_ else f"repaired {BAD_LOAD}", repairs))
     parts = [
         f"{word} {', '.join([*loads[:_MOST_NAMED], *([ELLIPSIS] if len(loads) > _MOST_NAMED else [])])}"
         for word, loads in kinds

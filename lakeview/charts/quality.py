@@ -52,10 +52,10 @@ def load_trend_chart(
     x = time_axis(domain, labels=True)
     scale, axis = _scale(rows, kind)
     y = alt.Y("value:Q", title=None, scale=scale, axis=axis)
-    repaired = pl.col("repaired")
+    is_repaired = pl.col("repaired")
     out = rows.filter("outside").with_columns(
-        color=pl.when(repaired).then(pl.lit(p.orange)).otherwise(pl.lit(p.red)),
-        text_color=pl.when(repaired).then(pl.lit(p.orange_text)).otherwise(pl.lit(p.red_text)),
+        color=pl.when(is_repaired).then(pl.lit(p.orange)).otherwise(pl.lit(p.red)),
+        text_color=pl.when(is_repaired).then(pl.lit(p.orange_text)).otherwise(pl.lit(p.red_text)),
     )
     moments = rows["timestamp"].sort()
     middle = moments.to_list()[0] + (moments.to_list()[-1] - moments.to_list()[0]) / 2

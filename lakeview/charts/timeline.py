@@ -65,14 +65,14 @@ def timeline_charts(
     domain = time_domain(timeline["timestamp"])
     if matching is not None:
         timeline = timeline.with_columns(matches=pl.col("version").is_in(matching.implode()))
-    shared = _PanelContext(p, domain, _marks(timeline, events, version, domain, p), pick, _band(span, domain))
+    context = _PanelContext(p, domain, _marks(timeline, events, version, domain, p), pick, _band(span, domain))
     plots = _panels(timeline, measure, checkpoints, p, small=small)
     panels: list[AnyChart] = []
     labels = None if events is None else event_labels(events, domain, p)
     if labels is not None:
         panels.append(labels)
     for i, plot in enumerate(plots):
-        panels.append(_panel(plot, shared, last=ribbon is None and i == len(plots) - 1, brush=brush and i == 0))
+        panels.append(_panel(plot, context, last=ribbon is None and i == len(plots) - 1, brush=brush and i == 0))
     if ribbon is not None and not ribbon.is_empty():
         panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key, pick=pick))
     return panels
@@ -130,8 +130,8 @@ def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
 
 def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
     sums = flow_sums(on_branch(timeline))
-    added, removed = sums[f"{measure}_added"], sums[f"{measure}_removed"]
-    most = max(peak(added), peak(removed))
+    gain, loss = sums[f"{measure}_added"], sums[f"{measure}_removed"]
+    most = max(peak(gain), peak(loss))
     names = {
         "records": "Rows added and removed",
         "bytes": "Bytes added and removed",
@@ -140,13 +140,13 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
     divisor, title = _unit(measure, most, names)
     tooltip_texts = tooltip_rows(sums).with_columns(opacities(sums), maintenance=sums["lane"] == "maintenance")
     if measure == "records":  # maintenance writes rows again, it adds and removes none
-        added, removed = (values.set(tooltip_texts["maintenance"], None) for values in (added, removed))
+        gain, loss = (values.set(tooltip_texts["maintenance"], None) for values in (gain, loss))
 
     def way(values: pl.Series, colour: str) -> pl.DataFrame:
         gray = pl.when("maintenance").then(pl.lit(p.gray)).otherwise(pl.lit(colour))
         return tooltip_texts.with_columns(value=values / divisor, color=gray)
 
-    rows = pl.concat([way(added, p.green), way(-removed, p.orange)]).filter(pl.col("value") != 0)
+    rows = pl.concat([way(gain, p.green), way(-loss, p.orange)]).filter(pl.col("value") != 0)
     thickness = 4 if sums.height <= 150 else 2 if sums.height <= 600 else 1
     return _Panel("flows", title, 62, rows, thickness=thickness, is_whole=divisor == 1)
 
@@ -172,12 +172,12 @@ def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palett
     return _Panel("commits", "Commits", 14 * len(lanes), rows, lanes)
 
 
-def _panel(plot: _Panel, shared: _PanelContext, *, last: bool, brush: bool) -> AnyChart:
-    p, x = shared.p, time_axis(shared.domain, labels=last)
+def _panel(plot: _Panel, context: _PanelContext, *, last: bool, brush: bool) -> AnyChart:
+    p, x = context.p, time_axis(context.domain, labels=last)
     axis = whole_axis() if plot.is_whole else alt.Axis()
     base = alt.Chart(plot.rows)
-    layers: list[AnyChart] = [] if shared.band.is_empty() else [_band_layer(shared, x)]
-    layers.append(_rules(shared, x))
+    layers: list[AnyChart] = [] if context.band.is_empty() else [_band_layer(context, x)]
+    layers.append(_rules(context, x))
     if plot.kind == "state":
         y = alt.Y(
             "value:Q",
@@ -231,7 +231,7 @@ def _panel(plot: _Panel, shared: _PanelContext, *, last: bool, brush: bool) -> A
                 size=alt.Size("size:Q", scale=None),
             )
         )
-    layers.append(_hover(plot.rows, x, shared))
+    layers.append(_hover(plot.rows, x, context))
     chart = layer_charts(*layers)
     return finish_chart(chart, p, height=plot.height, title=plot.title)
 
@@ -243,15 +243,15 @@ def _band(span: tuple[datetime, datetime] | None, domain: tuple[datetime, dateti
     return ends.filter(pl.col("timestamp") < pl.col("until"))
 
 
-def _band_layer(shared: _PanelContext, x: alt.X) -> AnyChart:
-    chart: alt.Chart = alt.Chart(shared.band).mark_rect(color=shared.p.band).encode(x=x, x2="until:T")
+def _band_layer(context: _PanelContext, x: alt.X) -> AnyChart:
+    chart: alt.Chart = alt.Chart(context.band).mark_rect(color=context.p.band).encode(x=x, x2="until:T")
     return chart
 
 
-def _rules(shared: _PanelContext, x: alt.X) -> AnyChart:
+def _rules(context: _PanelContext, x: alt.X) -> AnyChart:
     """Dashed rules of the events, and a solid one of the version shown."""
     chart: alt.Chart = (
-        alt.Chart(shared.marks)
+        alt.Chart(context.marks)
         .mark_rule()
         .encode(
             x=x,
@@ -262,14 +262,14 @@ def _rules(shared: _PanelContext, x: alt.X) -> AnyChart:
     return chart
 
 
-def _hover(rows: pl.DataFrame, x: alt.X, shared: _PanelContext) -> AnyChart:
+def _hover(rows: pl.DataFrame, x: alt.X, context: _PanelContext) -> AnyChart:
     """An invisible rule a version: it carries the tooltip and the click, and shows what was picked."""
     chart: alt.Chart = (
         alt.Chart(rows.unique("version", maintain_order=True))
-        .mark_rule(strokeWidth=7, color=shared.p.blue, opacity=0)
+        .mark_rule(strokeWidth=7, color=context.p.blue, opacity=0)
         .encode(x=x, tooltip=tooltips(TOOLTIP))
     )
-    if not shared.pick:
+    if not context.pick:
         return chart
     click = alt.selection_point(name=SELECTION, fields=["version"], on="click", clear="dblclick", empty=False)
     clickable: alt.Chart = chart.encode(opacity=alt.when(click).then(alt.value(0.25)).otherwise(alt.value(0)))

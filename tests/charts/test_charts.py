@@ -525,7 +525,7 @@ def test_null_shares_far_from_usual_carry_a_cross_and_unknown_ones_a_dot() -> No
 
 
 def test_the_cross_of_a_repaired_load_is_not_red() -> None:
-    (chart,) = charts.columns.null_heatmap(nulls(), repaired=[5])
+    (chart,) = charts.columns.null_heatmap(nulls(), repaired_loads=[5])
     assert {row["repaired"] for row in rows_of(chart) if row.get("unusual")} == {True}
     colours = [layer["encoding"]["color"] for layer in chart.to_dict()["layer"] if "color" in layer["encoding"]]
     assert colours[-1]["condition"] == [{"test": "datum.repaired", "value": LIGHT.orange}]

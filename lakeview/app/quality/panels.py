@@ -161,7 +161,7 @@ def heatmap(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
             st.markdown(f":small[:gray[{'; '.join(parts)}]]")
         load = _picked_load(shares, column)
         repairs = few.drop_nulls("taken_back_by")["version"].unique().to_list()
-        pictures = charts.columns.null_heatmap(shares, selection=load, first=first, repaired=repairs, dark=dark())
+        pictures = charts.columns.null_heatmap(shares, selection=load, first=first, repaired_loads=repairs, dark=dark())
         stack(pictures, key="load-nulls", on_pick=_pick_cell)
 
 
