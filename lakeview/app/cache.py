@@ -92,7 +92,7 @@ def latest(address: str, ref: str | None = None) -> Freshness:
     NotATableError where the table has gone since. One created again, or with another newest commit, is read again.
     """
     current = table(address)
-    before, declared = current.latest_version, _declared_schema(current)
+    before, schema_before = current.latest_version, _declared_schema(current)
     there = lv.open_table(address)  # what is open would take an empty listing for no news
     try:
         newer = look_again(current)
@@ -103,7 +103,7 @@ def latest(address: str, ref: str | None = None) -> Freshness:
         newer, other = False, True
     if other:
         current = _instead_of(current, there, address)
-    elif newer and (current.latest_version == before or declared != _declared_schema(current, before)):
+    elif newer and (current.latest_version == before or schema_before != _declared_schema(current, before)):
         memory().forget(address)  # a tag, a schema that nothing is written with yet, or that was so until now
     version = current.latest_version if ref is None else current.snapshot(ref=ref).version
     return Freshness(version, now(), _replacements()[address])

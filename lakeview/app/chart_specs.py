@@ -58,13 +58,13 @@ def _visible_rows(rows: Any, unseen: dict[str, str]) -> Any:
     """Rows with escapes in their texts, or what they are where there is nothing to escape."""
     if not isinstance(rows, pl.DataFrame):
         return rows
-    changed = []
+    columns = []
     for column in rows:
-        escaped = visible_texts(column) if column.dtype == pl.String else column
-        if escaped is not column:
-            changed.append(escaped)
-            unseen.update(pair for pair in zip(escaped, column, strict=True) if pair[0] != pair[1])
-    return rows.with_columns(changed) if changed else rows
+        texts = visible_texts(column) if column.dtype == pl.String else column
+        if texts is not column:
+            columns.append(texts)
+            unseen.update(pair for pair in zip(texts, column, strict=True) if pair[0] != pair[1])
+    return rows.with_columns(columns) if columns else rows
 
 
 def _visible_spec(part: Any, name: str) -> Any:

@@ -118,7 +118,7 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
     tools = _ELSEWHERE.get("catalog" if in_catalog else view.table_format, {})
     if in_catalog and "%" in view.address:  # names that others spell in their own ways
         tools = {}
-    quoted = view.address.replace("'", "''")
+    address = view.address.replace("'", "''")
     where = _readable(view.where)
     values = {
         "address": repr(view.address),
@@ -131,11 +131,11 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
         "polars_where": f".filter(pl.sql_expr({where!r}))" if where else "",
         "spark_where": f".where({translate(where, 'spark')!r})" if where else "",
         "sql_where": f" WHERE {translate(where, 'duckdb')}" if where else "",
-        "quoted": quoted,
+        "quoted": address,
         "catalog": repr(catalog),
         "name": repr(name),
         "identifier": repr(f"{catalog}.{name}"),
-        "url": f"file://{quoted}" if quoted.startswith("/") else quoted,
+        "url": f"file://{address}" if address.startswith("/") else address,
     }
     code = _own_code(_QUESTIONS.get(view.page, _ROWS), values)
     return {"lakeview": code} | {tool: template.format(**values) for tool, template in tools.items()}

@@ -169,9 +169,9 @@ def prose(cells: Mapping[str, Iterable[str | int]]) -> None:
     st.table(pandas_rows(rows), border="horizontal", hide_index=True, height="content" if is_short else height)
 
 
-def fold(label: str, key: str, *, icon: str | None = None, expanded: bool = False) -> Any:
-    """What can be unfolded, at first only if `expanded`; whether it is open is in the link, under the key."""
-    return st.expander(label, icon=icon, key=link_widget(key, expanded, (True, False)), on_change="rerun")
+def fold(label: str, key: str, *, icon: str | None = None, is_open: bool = False) -> Any:
+    """What can be unfolded, at first only if `is_open`; whether it is open is in the link, under the key."""
+    return st.expander(label, icon=icon, key=link_widget(key, is_open, (True, False)), on_change="rerun")
 
 
 def nothing(what: str, why: str, page: str | None = None, label: str | None = None) -> None:
@@ -248,9 +248,9 @@ def frame(
     kinds = dict(columns or {})
     configuration = {name: kind for name, kind in kinds.items() if kind is not None and not isinstance(kind, Column)}
     cells = rows.head(MAX_ROWS)
-    if declared := {name: kind for name, kind in kinds.items() if isinstance(kind, Column)}:
+    if column_kinds := {name: kind for name, kind in kinds.items() if isinstance(kind, Column)}:
         room = place - widths.TICK_BOXES if "selection_mode" in options else place
-        cells, configuration = cells_and_columns(cells, declared, place=room, unknown=unknown)
+        cells, configuration = cells_and_columns(cells, column_kinds, place=room, unknown=unknown)
     return st.dataframe(
         pandas_rows(cells),
         key=key,

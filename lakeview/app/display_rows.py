@@ -44,13 +44,13 @@ def as_shown(rows: pl.DataFrame) -> pl.DataFrame:
 
 def printable_names(names: list[str]) -> dict[str, str]:
     """New names for columns whose names hold the character 0: with it no frame is handed to a browser."""
-    renamed: dict[str, str] = {}
+    new_names: dict[str, str] = {}
     for name in names:
         new_name = name.replace("\0", "\N{SYMBOL FOR NULL}")
-        while new_name != name and (new_name in names or new_name in renamed.values()):
+        while new_name != name and (new_name in names or new_name in new_names.values()):
             new_name += "_"
-        renamed[name] = new_name
-    return renamed
+        new_names[name] = new_name
+    return new_names
 
 
 def _as_shown(values: pl.Series) -> pl.Series:

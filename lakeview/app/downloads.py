@@ -90,11 +90,11 @@ WRITERS: Mapping[str, Callable[[pl.DataFrame], bytes]] = {"CSV": to_csv, "JSON":
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
     """Nested values as JSON text."""
-    nested = [name for name, type_ in frame.schema.items() if type_.is_nested()]
+    nested_columns = [name for name, type_ in frame.schema.items() if type_.is_nested()]
     texts = [
         pl.Series(
             name, [None if v is None else json.dumps(v, default=str) for v in frame[name].to_list()], dtype=pl.String
         )
-        for name in nested
+        for name in nested_columns
     ]
     return frame.with_columns(texts)

@@ -58,17 +58,17 @@ def begin() -> None:
 
 
 @contextmanager
-def messages(*, here: str | None = None, caught: list[errors.LakeviewError] | None = None) -> Iterator[None]:
+def messages(*, here: str | None = None, failures: list[errors.LakeviewError] | None = None) -> Iterator[None]:
     """Runs a part of a page: a LakeviewError becomes a message, and what stands after goes on.
 
-    `here`: the page it is shown on, which needs no link to itself. `caught` receives the error.
+    `here`: the page it is shown on, which needs no link to itself. `failures` receives the error.
     """
     try:
         yield
     except errors.LakeviewError as error:
         show(error, here=here)
-        if caught is not None:
-            caught.append(error)
+        if failures is not None:
+            failures.append(error)
 
 
 def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
@@ -163,13 +163,13 @@ def _draw_tables(folder: str, matches: pl.DataFrame, *, is_profile: bool) -> Non
             link("start", "Choose another table")
 
 
-def public_text(text: str, typed: str = "") -> str:
+def public_text(text: str, typed_text: str = "") -> str:
     """A text of an error without the folders that lead to where the server runs and to its user's home: a page shows
     what lies below them as one would type it there. What the user has typed is left as it is; a profile that was
     uploaded bears the name that it had."""
     text = uploads.public_text(text)
     for folder, messages in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
-        if len(folder) > 1 and folder not in typed:
+        if len(folder) > 1 and folder not in typed_text:
             above = "" if messages == "." else f"{messages}{os.sep}"
             text = re.sub(rf"(?<![\w.-]){re.escape(folder + os.sep)}", above, text)
             text = re.sub(rf"(?<![\w.-]){re.escape(folder)}(?![\w-]|\.\w)", messages, text)
@@ -180,10 +180,10 @@ def as_typed(text: str) -> str:
     """A text of an error with the chosen table called as the link calls it."""
     name = selection.remembered_selection().table or ""
     with suppress(errors.LakeviewError):  # a name that is none has no address
-        typed = name.partition("#")[0]
-        address = normalise(tables.address(typed), decode=True)
+        typed_name = name.partition("#")[0]
+        address = normalise(tables.address(typed_name), decode=True)
         if len(address) > 1 and not name.startswith(address):
-            text = re.sub(rf"{re.escape(address)}(?![\w-]|\.\w)", lambda _: typed.strip(), text)
+            text = re.sub(rf"{re.escape(address)}(?![\w-]|\.\w)", lambda _: typed_name.strip(), text)
     return public_text(text, name)
 
 

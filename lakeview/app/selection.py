@@ -117,11 +117,11 @@ def link(**changes: object) -> dict[str, str]:
     return replace(remembered_selection(), **own).parameters() | further  # type: ignore[arg-type]  # keys are Selection's own
 
 
-def permalink(*, pinned: bool = True) -> str:
-    """The address of exactly this view: page, selection and what else the page keeps in the URL; if it is not `pinned`,
-    of the version that is the latest when it is opened."""
+def permalink(*, is_pinned: bool = True) -> str:
+    """The address of exactly this view: page, selection and what else the page keeps in the URL; if not
+    `is_pinned`, of the version that is the latest when it is opened."""
     parameters = {key: value for key, value in st.query_params.to_dict().items() if value or key not in OWN}
-    if not pinned:
+    if not is_pinned:
         parameters.pop(VERSION, None)
     return f"{st.context.url or ''}?{urlencode(parameters, quote_via=quote, safe='/:')}"
 

@@ -69,16 +69,16 @@ def offers() -> list[Offer]:
     return distinguish(lake_offers + [Offer(name, name, label(name)) for name in recent() if name not in names])
 
 
-def distinguish(offered: list[Offer]) -> list[Offer]:
+def distinguish(options: list[Offer]) -> list[Offer]:
     """The offers with longer labels where several have the same: `s3://lake / orders` beside `lake / orders`."""
-    for parts in range(3, max((offer.name.count("/") for offer in offered), default=0) + 6):
-        count = Counter(offer.label for offer in offered)
+    for parts in range(3, max((offer.name.count("/") for offer in options), default=0) + 6):
+        count = Counter(offer.label for offer in options)
         if all(times == 1 for times in count.values()):
             break
-        offered = [
-            replace(offer, label=label(offer.name, parts)) if count[offer.label] > 1 else offer for offer in offered
+        options = [
+            replace(offer, label=label(offer.name, parts)) if count[offer.label] > 1 else offer for offer in options
         ]
-    return offered
+    return options
 
 
 def default() -> str | None:
@@ -106,8 +106,8 @@ def address(name: str) -> str:
 def strip_typed_name(text: str) -> str:
     """What was typed or pasted as a name: without blanks around it, and without the quotes of a shell's word."""
     name = text.strip()
-    quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'`"
-    return name[1:-1].strip() if quoted else name
+    has_quotes = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'`"
+    return name[1:-1].strip() if has_quotes else name
 
 
 def picker_name(text: str) -> str:
@@ -154,14 +154,12 @@ def root_input(placeholder: str) -> str | None:
 
     The first configured root, or the demo lake, is the default.
     """
-    offered = _offered_roots()
-    root: str = st.text_input(
-        "Root", key=link_widget(ROOT, next(iter(offered), "")), placeholder=placeholder, width=420
-    )
-    if len(offered) > 1:
+    roots = _offered_roots()
+    root: str = st.text_input("Root", key=link_widget(ROOT, next(iter(roots), "")), placeholder=placeholder, width=420)
+    if len(roots) > 1:
         st.selectbox(
             "Offered roots",
-            offered,
+            roots,
             index=None,
             key="offered-root",
             placeholder="choose one",

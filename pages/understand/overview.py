@@ -13,7 +13,7 @@ downloads.offer("timeline", timeline)
 
 failed: list[LakeviewError] = []
 
-with errors.messages(here="overview", caught=failed):
+with errors.messages(here="overview", failures=failed):
     findings = now.look.findings()
     with card(key="verdict"):
         panels.verdict(findings, timeline, is_latest=now.version == now.latest)

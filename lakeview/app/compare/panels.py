@@ -124,8 +124,8 @@ def tiles(now: OpenTable, pair: Pair) -> None:
 
 def settings_note(rows: pl.DataFrame) -> str:
     """How many settings differ."""
-    changed = views.compare.versions.count_changes(rows)
-    return f"{changed:,} of {rows.height:,} differ · {SETTINGS_NOTE}"
+    count = views.compare.versions.count_changes(rows)
+    return f"{count:,} of {rows.height:,} differ · {SETTINGS_NOTE}"
 
 
 def settings_table(rows: pl.DataFrame, pair: Pair) -> None:
@@ -147,8 +147,8 @@ def settings_table(rows: pl.DataFrame, pair: Pair) -> None:
 
 def schema_note(changes: pl.DataFrame, pair: Pair) -> str:
     """How many fields changed, and of how many."""
-    changed = views.units.count_text(changes.height, "change")
-    return f"{changed} · {len(pair.after.schema):,} columns · matched by field id or name"
+    count = views.units.count_text(changes.height, "change")
+    return f"{count} · {len(pair.after.schema):,} columns · matched by field id or name"
 
 
 def schema_table(changes: pl.DataFrame, pair: Pair) -> None:
@@ -201,8 +201,8 @@ def partition_picture(rows: pl.DataFrame, pair: Pair) -> None:
     if pictures:
         stack(pictures, key="partition-diff", on_pick=lambda key: pick_link(key, "partitions", _partition_link))
     else:
-        changed = views.units.count_text(int(rows["files_redeleted"].sum()), "file")
-        nothing("No file was added or removed.", f"Rows of {changed} were deleted, or brought back.")
+        files = views.units.count_text(int(rows["files_redeleted"].sum()), "file")
+        nothing("No file was added or removed.", f"Rows of {files} were deleted, or brought back.")
     counts = {name: columns.number(name.replace("_", " ")) for name in rows.columns[1:]}
     with fold("As a table", "partitions-table"):
         frame(
@@ -230,8 +230,8 @@ def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.Dat
 
 def shifts_on_demand(now: OpenTable, pair: Pair) -> None:
     """What shifted in the statistics of very many files, once it is unfolded."""
-    with fold("Statistics shift: reads the statistics of every file of both versions", "shift-fold") as unfolded:
-        if not unfolded.open:
+    with fold("Statistics shift: reads the statistics of every file of both versions", "shift-fold") as expander:
+        if not expander.open:
             return
         rows = shifts(now, pair)
         downloads.offer("statistics shift", rows)

@@ -49,16 +49,16 @@ def row_difference(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compa
     versions = (pair.before.version, pair.after.version)
     cheaper = "versions closer together"
     with st.container(horizontal=True, vertical_alignment="center"):
-        allowed = budget.controls("A comparison")
+        limits = budget.controls("A comparison")
         is_asked = budget.button(
-            "Compare rows", versions, cost, allowed, key="compare-rows", at_most=False, cheaper=cheaper, on_arrival=True
+            "Compare rows", versions, cost, limits, key="compare-rows", at_most=False, cheaper=cheaper, on_arrival=True
         )
     if not is_asked:
         return None
     request = Request(
         now.address, pair.after.version, views.compare.rows.MOST_ROWS, runner.MEMORY, base=pair.before.version
     )
-    answer = budget.answer(request, allowed)
+    answer = budget.answer(request, limits)
     counts = {name: count for name, count in answer.counts.items() if name not in ("stopped", "cancelled")}
     return views.compare.rows.RowDifference(**counts, rows=answer.rows)
 
@@ -72,8 +72,8 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
         f"{'' if difference.undecided is None else 'At least '}{_counts(difference)} &ensp; "
         f":small[:gray[{views.compare.rows.extent(difference, plan)}{without}]]"
     )
-    if undecided := views.compare.rows.undecided_text(difference):
-        st.markdown(f":small[:gray[{undecided}]]")
+    if note := views.compare.rows.undecided_text(difference):
+        st.markdown(f":small[:gray[{note}]]")
     if difference.rows.is_empty():
         return
     names = difference.rows.columns[1:]
@@ -107,8 +107,8 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
     after = views.data.changes.first_after(now.look.timeline(), pair.before.version, pair.after.version)
     reasons = answers.reason_columns(now, pair.after.version, pair.before.version if after is None else after)
     first = views.compare.row_pairs.changed_first(changed_cells, names, key)
-    ordered = views.timeline.events.columns_first(rows, list(dict.fromkeys((*first, *reasons))), after=2)
-    _diff_table(ordered, changed_cells.filter(shown_pairs))
+    columns_in_order = views.timeline.events.columns_first(rows, list(dict.fromkeys((*first, *reasons))), after=2)
+    _diff_table(columns_in_order, changed_cells.filter(shown_pairs))
 
 
 def _counts(difference: views.compare.rows.RowDifference) -> str:
@@ -144,11 +144,11 @@ def _diff_table(pairs: pl.DataFrame, changed_cells: pl.DataFrame) -> None:
         styles[shown_name] = strong.zip_with(changed_cells[name].head(rows.height), plain)
     # as text: beside rows that came or went, which have none, pandas shows a count as 1.000000
     cells = pandas_rows(rows.with_columns(pl.col(diff.COUNT).cast(pl.String)))
-    styled = pandas_rows(pl.DataFrame(styles))
+    styles_of_cells = pandas_rows(pl.DataFrame(styles))
     has_changed_rows = bool((rows[diff.CHANGE] == diff.CHANGED).any())
     with st.container(key=f"{display_rows.OWN_COLUMNS}difference"):
         st.dataframe(
-            cells.style.apply(lambda _: styled, axis=None),
+            cells.style.apply(lambda _: styles_of_cells, axis=None),
             key="row-difference",
             hide_index=True,
             placeholder=views.units.EN_DASH,

@@ -59,7 +59,7 @@ def toolbar(now: OpenTable, *, of_rows: bool = True) -> tuple[Request, Budget]:
                 "Rows of", (VERSION, MOMENT), required=True, key=link_widget("when", VERSION, (VERSION, MOMENT))
             )
             moment = _moment_input(now) if when == MOMENT else None
-        allowed = budget.controls()
+        limits = budget.controls()
     version = now.version
     if moment is not None:
         version = now.frames.snapshot_at(moment).version
@@ -67,7 +67,7 @@ def toolbar(now: OpenTable, *, of_rows: bool = True) -> tuple[Request, Budget]:
         st.markdown(f":small[:gray[{latest} was the latest at {at} UTC]]")
     parts = [part for part in (text, condition) if part]
     where = parts[0] if len(parts) == 1 else " AND ".join(f"({part})" for part in parts)
-    return Request(version, where or None, int(limit), is_sample=draw == SAMPLE), allowed
+    return Request(version, where or None, int(limit), is_sample=draw == SAMPLE), limits
 
 
 def narrow(condition: str) -> None:
@@ -83,10 +83,10 @@ def _example(now: OpenTable) -> str:
 
 
 def _moment_input(now: OpenTable) -> datetime | None:
-    committed = now.snapshot.timestamp
+    commit_time = now.snapshot.timestamp
     moment: datetime | None = st.datetime_input(
         "Moment, UTC",
-        key=link_widget("moment", committed and committed.replace(tzinfo=None), read=datetime.fromisoformat),
+        key=link_widget("moment", commit_time and commit_time.replace(tzinfo=None), read=datetime.fromisoformat),
         format="YYYY-MM-DD",
         step=60,
         help="Shows the version that was the latest at this moment.",

@@ -130,14 +130,14 @@ def first_reading(now: OpenTable, request: Request, *, is_whole: bool = True) ->
     return Reading(cost, first=tuple(first["path"]))
 
 
-def read_button(request: Request, reading: Reading, allowed: budget.Budget) -> bool:
+def read_button(request: Request, reading: Reading, limits: budget.Budget) -> bool:
     """The button with the estimated cost; True if these rows were requested, now or earlier in this session."""
     if not any_file(request, reading.cost):
         return False
     first = request.where is None and not request.is_sample
     if first and reading.cost.size is not None:  # the first files hold rows enough
-        allowed = replace(allowed, size=reading.cost.size)
-    return budget.button("Read rows", request, reading.cost, allowed, key="read", at_most=first, on_arrival=True)
+        limits = replace(limits, size=reading.cost.size)
+    return budget.button("Read rows", request, reading.cost, limits, key="read", at_most=first, on_arrival=True)
 
 
 def any_file(request: Request, cost: Cost) -> bool:
@@ -154,7 +154,7 @@ def any_file(request: Request, cost: Cost) -> bool:
 
 
 def read_rows(
-    now: OpenTable, request: Request, reading: Reading, allowed: budget.Budget, *, is_whole: bool = True
+    now: OpenTable, request: Request, reading: Reading, limits: budget.Budget, *, is_whole: bool = True
 ) -> Answer:
     """The rows of the request: those of the first files, of a version that is not whole without the missing ones; those
     that match a filter, which may read all files; or a sample."""
@@ -163,15 +163,15 @@ def read_rows(
         query = structs.replace(query, paths=reading.first, skips_missing=not is_whole)
         with st.spinner("Reading rows", show_time=True):
             try:
-                answer = first_rows(query, allowed.seconds)
+                answer = first_rows(query, limits.seconds)
             except LakeviewError as error:
                 budget.forget(error)  # else every later run would begin it again
                 raise
-        budget.say_if_stopped(answer, allowed.seconds)
+        budget.say_if_stopped(answer, limits.seconds)
         return answer
     if request.is_sample:
         query = structs.replace(query, paths=reading.paths, seed=SEED)
-    return budget.answer(query, allowed)
+    return budget.answer(query, limits)
 
 
 def show_rows(now: OpenTable, answer: Answer, request: Request, reading: Reading, *, is_whole: bool = True) -> None:

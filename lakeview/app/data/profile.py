@@ -39,23 +39,23 @@ def choose_engine(reading: Reading) -> Reading:
     return Reading(reading.whole, on_spark=True) if engine == ENGINES[1] else reading
 
 
-def read(now: OpenTable, request: Request, reading: Reading, allowed: budget.Budget) -> Answer | None:
+def read(now: OpenTable, request: Request, reading: Reading, limits: budget.Budget) -> Answer | None:
     """PROFILE of the rows, read at once where that is cheap, else by the button with its price; None before."""
     if not any_file(request, reading.cost):
         return None
     if reading.on_spark:
         job = SparkRequest("profile", now.address, request.version, request.where)
-        unbounded = replace(allowed, size=reading.cost.size or 0)
-        if not budget.button("Profile on Spark", job, reading.cost, unbounded, key="profile-on-spark", at_most=False):
+        limits = replace(limits, size=reading.cost.size or 0)
+        if not budget.button("Profile on Spark", job, reading.cost, limits, key="profile-on-spark", at_most=False):
             return None
-        return budget.answer(job, unbounded)
+        return budget.answer(job, limits)
     query = Query(
         now.address, request.version, 0, runner.MEMORY, where=request.where, paths=reading.paths, profile=True
     )
     label = "Profile" if reading.paths is None else "Profile a sample"
-    if not budget.button(label, query, reading.cost, allowed, key="read-profile", at_most=False, on_arrival=True):
+    if not budget.button(label, query, reading.cost, limits, key="read-profile", at_most=False, on_arrival=True):
         return None
-    return budget.answer(query, allowed)
+    return budget.answer(query, limits)
 
 
 def sentence(now: OpenTable, request: Request, reading: Reading, rows: int) -> None:

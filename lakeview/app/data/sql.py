@@ -46,7 +46,7 @@ def request(now: OpenTable) -> tuple[Request, Budget] | None:
         place = st.container(width="content")
         few = "{:,} rows at most".format
         limit = choice("Rows at most", LIMITS, "sql-limit", LIMITS[1], format_func=few, width=180)
-        allowed = budget.controls()
+        limits = budget.controls()
     with place:
         try:
             checked_query = query(text, names(now))
@@ -60,20 +60,20 @@ def request(now: OpenTable) -> tuple[Request, Budget] | None:
         )  # fmt: skip
         price = cost(now, checked_query)
         is_asked = budget.button(
-            "Run", sql_request, price, allowed, key=_RUN, shortcut=_RUN_KEYS, cheaper="a WHERE that skips files"
+            "Run", sql_request, price, limits, key=_RUN, shortcut=_RUN_KEYS, cheaper="a WHERE that skips files"
         )
-    return (sql_request, allowed) if is_asked else None
+    return (sql_request, limits) if is_asked else None
 
 
 def _editor(now: OpenTable) -> str:
     schema = now.snapshot.schema
     types = {field.name: str(field.type) for field in schema.fields if field.name not in schema.unreadable}
-    called = " or ".join(f"**{escape(name)}**" for name in (QUERY_TABLE, *names(now)))
+    table_names = " or ".join(f"**{escape(name)}**" for name in (QUERY_TABLE, *names(now)))
     st.html(_STYLE)
     with st.container(horizontal=True, gap="small", key="sql-editor"):
         text = st.text_area(
             "SQL", key=link_widget(_EDITOR, first_query(list(types))), height=_EDITOR_HEIGHT,
-            help=f"The table is called {called}. Names with other signs stand in double quotes or back-quotes.",
+            help=f"The table is called {table_names}. Names with other signs stand in double quotes or back-quotes.",
         )  # fmt: skip
         _column_list(types)
     return text or ""

@@ -80,9 +80,9 @@ def _first_rows(now: OpenTable, path: str, size: int) -> None:
     """The first live rows of the file, at once where it is small."""
     request = Request(now.address, now.version, _ROWS, runner.MEMORY, paths=(path,))
     cost = budget.Cost(1, size, 1)
-    allowed = budget.Budget(size, budget.SECONDS["30 s"])  # the first rows lie at its beginning
-    if budget.button("Read its first rows", request, cost, allowed, key="read-file", on_arrival=True):
-        answer = budget.answer(request, allowed)
+    limits = budget.Budget(size, budget.SECONDS["30 s"])  # the first rows lie at its beginning
+    if budget.button("Read its first rows", request, cost, limits, key="read-file", on_arrival=True):
+        answer = budget.answer(request, limits)
         downloads.offer("first rows of this file", answer.rows)
         st.markdown(f"**Its rows** &ensp; :small[:gray[{budget.amount(answer, _ROWS)}]]")
         display_rows.table(answer.rows, key="file-rows", height=9 * ROW_HEIGHT)
@@ -139,5 +139,5 @@ def _groups(file: PhysicalFile) -> None:
     }
     if name is None or rows["min_text"].null_count() == rows.height:
         del table_columns["min_text"], table_columns["max_text"]
-    with fold(views.units.count_text(rows.height, "row group"), "row-groups", expanded=1 < rows.height <= 12):
+    with fold(views.units.count_text(rows.height, "row group"), "row-groups", is_open=1 < rows.height <= 12):
         frame(rows, table_columns, key="file-groups", height=10 * 28)

@@ -50,17 +50,17 @@ def actions(now: OpenTable, page: str) -> None:
 
 def download(now: OpenTable) -> None:
     """Downloads what the page offered; disabled where it offered nothing."""
-    offered = downloads.offered_frames()
-    pressed = st.button(
+    frames = downloads.offered_frames()
+    is_pressed = st.button(
         "",
         icon=":material/download:",
         type="tertiary",
         key="download",
-        help="Download what this page shows" if offered else "Nothing to download on this page",
-        disabled=not offered,
+        help="Download what this page shows" if frames else "Nothing to download on this page",
+        disabled=not frames,
     )
-    if pressed:
-        downloads.dialog(f"{now.name.rstrip('/').rpartition('/')[2]}-v{now.version}", offered)
+    if is_pressed:
+        downloads.dialog(f"{now.name.rstrip('/').rpartition('/')[2]}-v{now.version}", frames)
 
 
 def refresh(now: OpenTable) -> None:
@@ -95,9 +95,9 @@ def refresh(now: OpenTable) -> None:
 
 def notice(now: OpenTable) -> None:
     """A toast, once, when a newer version has appeared, or another table in its place."""
-    noticed, line, state = _last_shown(), (now.address, now.ref), (now.latest, now.replacements)
-    latest, replacements = noticed.setdefault(line, state)
-    noticed[line] = state
+    last_shown, line, state = _last_shown(), (now.address, now.ref), (now.latest, now.replacements)
+    latest, replacements = last_shown.setdefault(line, state)
+    last_shown[line] = state
     if replacements != now.replacements or not (latest == now.latest or _knows(now, latest)):
         _say_recreated()
     elif latest != now.latest:
@@ -169,12 +169,12 @@ def _who(now: OpenTable) -> str:
 
 def _last_shown() -> dict[tuple[str, str | None], tuple[int, int]]:
     """Version and number of tables last shown, by address and ref."""
-    noticed: dict[tuple[str, str | None], tuple[int, int]] = st.session_state.setdefault(_NOTICED, {})
-    return noticed
+    last_shown: dict[tuple[str, str | None], tuple[int, int]] = st.session_state.setdefault(_NOTICED, {})
+    return last_shown
 
 
 def _view(now: OpenTable, page: str) -> code_samples.View:
-    typed = st.session_state
+    state = st.session_state
     base = now.base
     if page == "compare":
         with suppress(LakeviewError):  # the page says why
@@ -185,8 +185,8 @@ def _view(now: OpenTable, page: str) -> code_samples.View:
         address=uploads.own_address(now.address),
         version=now.version,
         base=base,
-        where=typed.get("where") or None,
-        limit=int(typed.get("limit") or code_samples.ROWS),
+        where=state.get("where") or None,
+        limit=int(state.get("limit") or code_samples.ROWS),
     )
 
 
@@ -201,7 +201,7 @@ def _share() -> None:
         key="link-follows",
         help="Pinned: the version shown now. Otherwise the version that is the latest when the link is opened.",
     )
-    st.code(selection.permalink(pinned=follows != FOLLOWS), language=None, wrap_lines=True)
+    st.code(selection.permalink(is_pinned=follows != FOLLOWS), language=None, wrap_lines=True)
 
 
 @st.dialog("The same, in code", width="large", icon=":material/code:")

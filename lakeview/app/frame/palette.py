@@ -71,7 +71,7 @@ _Target = tuple[str, dict[str, str]]
 @st.fragment
 def button() -> None:
     """The palette's button, which its key presses from anywhere; the page itself is not drawn again for it."""
-    pressed = st.button(
+    is_pressed = st.button(
         "Go to",
         icon=":material/search:",
         type="tertiary",
@@ -80,7 +80,7 @@ def button() -> None:
         help="A table, page, version or column by its name",
     )
     st.html(_LISTEN, unsafe_allow_javascript=True)
-    if pressed:
+    if is_pressed:
         st.session_state.pop(_TARGET, None)
         _palette()
 
@@ -118,10 +118,10 @@ def _of_table(now: session.OpenTable) -> dict[str, _Target]:
         for version, day in pickers.commit_dates(now).items()
     }
     names = [f.name for f in now.snapshot.schema.fields[:_MOST_COLUMNS]]
-    partitioned = set(now.snapshot.partition_columns)
+    partition_columns = set(now.snapshot.partition_columns)
     columns = {
         f"{name} · column": ("schema", selection.link())
-        if name in partitioned
+        if name in partition_columns
         else ("quality", selection.link(column=name))
         for name in names
     }

@@ -45,13 +45,13 @@ def version_pickers(now: OpenTable, page: str) -> None:
     Where the table has more than its default branch, the branch or tag before them. Compare without a choice takes the
     version before."""
     _ref_picker(now)
-    committed = commit_dates(now)
-    offered = _on_branch(now, committed)
+    dates = commit_dates(now)
+    versions = _on_branch(now, dates)
     st.session_state["pick_version"] = str(now.version)
     st.selectbox(
         "Version",
-        _choices(offered, now.version),
-        format_func=lambda text: _version_label(text, now.latest, committed),
+        _choices(versions, now.version),
+        format_func=lambda text: _version_label(text, now.latest, dates),
         key="pick_version",
         label_visibility="collapsed",
         accept_new_options=True,
@@ -62,7 +62,7 @@ def version_pickers(now: OpenTable, page: str) -> None:
     st.session_state["pick_base"] = NO_COMPARISON if now.base is None else str(now.base)
     st.selectbox(
         "Compare with",
-        [NO_COMPARISON, *_choices(offered, now.base)],
+        [NO_COMPARISON, *_choices(versions, now.base)],
         format_func=lambda text: unchosen if text == NO_COMPARISON else f"{_AGAINST}{_label(text)}",
         key="pick_base",
         label_visibility="collapsed",
@@ -122,22 +122,22 @@ def commit_dates(now: OpenTable) -> dict[str, str]:
     }
 
 
-def _on_branch(now: OpenTable, committed: dict[str, str]) -> list[str]:
+def _on_branch(now: OpenTable, dates: dict[str, str]) -> list[str]:
     """Those of the versions that are on the line which ends at the latest one."""
     if now.frames.refs.is_empty():  # one line alone: its commits need not be read
-        return list(committed)
+        return list(dates)
     off_branch = {str(version) for version in now.look.off_branch_commits()["version"]}
-    return [version for version in committed if version not in off_branch]
+    return [version for version in dates if version not in off_branch]
 
 
-def _choices(offered: list[str], current: int | None) -> list[str]:
-    missing = [str(current)] if current is not None and str(current) not in offered else []
-    return missing + offered
+def _choices(versions: list[str], current: int | None) -> list[str]:
+    missing = [str(current)] if current is not None and str(current) not in versions else []
+    return missing + versions
 
 
-def _version_label(text: str, latest: int, committed: dict[str, str]) -> str:
+def _version_label(text: str, latest: int, dates: dict[str, str]) -> str:
     number = text.removeprefix("v")
-    note = "latest" if number == str(latest) else committed.get(number, "")
+    note = "latest" if number == str(latest) else dates.get(number, "")
     return f"{_label(text)}{_NOTE}{note}" if note else _label(text)
 
 

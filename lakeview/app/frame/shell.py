@@ -76,7 +76,7 @@ def run() -> None:
 
 def _table_page(name: str, page: st.Page, bar: Sidebar) -> None:
     now: session.OpenTable | None = None
-    failed: list[LakeviewError] = []
+    failures: list[LakeviewError] = []
     slot = None
     with st.container(gap="xxsmall"):
         row = st.container(horizontal=True, vertical_alignment="center", gap="small")
@@ -84,7 +84,7 @@ def _table_page(name: str, page: st.Page, bar: Sidebar) -> None:
     with body:
         title(name)
         waiting = st.empty()
-        with errors.messages(here=name, caught=failed):
+        with errors.messages(here=name, failures=failures):
             now = session.open_selected(lambda: waiting.skeleton(height=240))
             if now is not None and name in _FIRST and "tab" not in st.query_params:
                 with suppress(LakeviewError):  # the page asks again, and says what is
@@ -101,7 +101,7 @@ def _table_page(name: str, page: st.Page, bar: Sidebar) -> None:
                 header.actions(now, name)
                 slot = st.container(width="content")
     if now is None:
-        if not failed:
+        if not failures:
             with body:
                 nothing("No table is chosen.", "Choose one above, or open the demo lake.", "start", "Start")
         return

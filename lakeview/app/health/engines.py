@@ -61,11 +61,11 @@ def matrix(now: OpenTable) -> pl.DataFrame:
         nothing("No engine or feature has this in its name.", f"The rules know {engines.height} engines.")
     else:
         _table(matches, "engines")
-    shared = now.look.requirements_when_shared()
-    recipients = views.engines.compatibility.recipients(shared, now.snapshot.format)
+    recipient_needs = now.look.requirements_when_shared()
+    recipients = views.engines.compatibility.recipients(recipient_needs, now.snapshot.format)
     if not recipients.is_empty():
         with fold("Who could read it if shared", "recipients-fold"):
-            _required_features("Recipients need", shared)
+            _required_features("Recipients need", recipient_needs)
             _causes(recipients, "recipient")
             _table(recipients, "recipients")
     return engines
@@ -79,10 +79,9 @@ def _causes(engines: pl.DataFrame, kind: str) -> None:
 
 
 def _table(engines: pl.DataFrame, key: str) -> None:
-    sorted_ = views.engines.compatibility.problems_first(engines)
-    rows = views.engines.compatibility.in_words(sorted_).with_columns(
-        read=sorted_["read"].replace_strict(_ANSWERS["read"]), write=sorted_["write"].replace_strict(_ANSWERS["write"])
-    )
+    engines = views.engines.compatibility.problems_first(engines)
+    answers = (engines[side].replace_strict(_ANSWERS[side]) for side in ("read", "write"))
+    rows = views.engines.compatibility.in_words(engines).with_columns(answers)
     table_columns = {
         "engine": columns.text("engine", least=_ENGINE),
         "read": columns.text("read"),
@@ -96,7 +95,7 @@ def _table(engines: pl.DataFrame, key: str) -> None:
     if engines["write"].eq("never").all():
         del table_columns["write"]
     frame(rows, table_columns, key=key, height=(rows.height + 1) * ROW_HEIGHT + 8, unknown="")
-    notes = views.engines.compatibility.notes(sorted_)  # longer than a cell: below, where a line breaks
+    notes = views.engines.compatibility.notes(engines)  # longer than a cell: below, where a line breaks
     if notes:
         st.markdown(":small[" + "  \n".join(f"{escape(of)} &ensp; :gray[{escape(note)}]" for of, note in notes) + "]")
 

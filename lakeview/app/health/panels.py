@@ -108,11 +108,11 @@ def _slider(retention: views.retention.simulation.Retention, longest: int) -> ti
 
 
 def _figures(retention: views.retention.simulation.Retention, done: views.retention.simulation.Simulation) -> None:
-    freed = f"\N{GREATER-THAN OR EQUAL TO} {views.units.format_bytes(done.bytes)}"
+    freed_bytes = f"\N{GREATER-THAN OR EQUAL TO} {views.units.format_bytes(done.bytes)}"
     with grid(90, 3):
         st.metric(
             "Freed",
-            views.units.UNKNOWN if done.is_unknown else freed if done.bytes else "nothing",
+            views.units.UNKNOWN if done.is_unknown else freed_bytes if done.bytes else "nothing",
             None if done.share is None else f"{views.units.format_percent(done.share)} of old",
             delta_color="gray",
             delta_arrow="off",
@@ -145,10 +145,10 @@ def findings_card(every: Sequence[Finding], engines: str) -> None:
     """What is wrong or worth a note, each with its evidence, limit, effect, remedy and command in full; then what
     passes, its limit in the help of a line. `engines`: which cannot read the table, "" if none is known to."""
     with card("Findings", "; ".join(filter(None, (severity_counts(every), engines))), key="findings"):
-        explained: set[str] = set()
+        explained_ids: set[str] = set()
         for finding in [f for f in every if f.severity is not Severity.PASS][:_MAX_TOLD]:
-            first = finding.id not in explained  # limit, effect and remedy of a kind are said once
-            explained.add(finding.id)
+            first = finding.id not in explained_ids  # limit, effect and remedy of a kind are said once
+            explained_ids.add(finding.id)
             with st.container(gap="xsmall"):
                 finding_lines([finding], here="health", below=_reasons if first else _no_reasons)
                 if finding.command is not None:
@@ -196,8 +196,8 @@ def history_note(retention: views.retention.simulation.Retention) -> str:
     """The bytes retained for old versions, and the live bytes."""
     if retention.has_no_times:
         return "unknown"
-    retained, live = views.units.format_bytes(retention.retained_bytes), views.units.format_bytes(retention.live_bytes)
-    return f"{retained} only for old versions, {live} live"
+    old, live = views.units.format_bytes(retention.retained_bytes), views.units.format_bytes(retention.live_bytes)
+    return f"{old} only for old versions, {live} live"
 
 
 def history_cost(retention: views.retention.simulation.Retention, timeline: pl.DataFrame) -> pl.DataFrame:

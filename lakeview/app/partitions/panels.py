@@ -48,8 +48,8 @@ def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew
             help=f"The partition with the most files, against the median: {escape(skew.most_files or 'unknown')}.",
         )
         if _gets_partitions(now):
-            expected = views.partitions.layout.expected_partition
-            _next_tile(expected(now.snapshot, sizes, now.look.arrivals(), cache.now()))
+            arrivals, time = now.look.arrivals(), cache.now()
+            _next_tile(views.partitions.layout.expected_partition(now.snapshot, sizes, arrivals, time))
 
 
 def _gets_partitions(now: OpenTable) -> bool:
@@ -58,15 +58,15 @@ def _gets_partitions(now: OpenTable) -> bool:
     return now.version == now.latest and kinds.get(now.ref) != "tag"
 
 
-def _next_tile(expected: views.partitions.layout.ExpectedPartition | None) -> None:
+def _next_tile(next_partition: views.partitions.layout.ExpectedPartition | None) -> None:
     """Which partition comes next, and whether it is overdue; nothing where no cadence is known."""
-    if expected is None:
+    if next_partition is None:
         return
-    overdue = expected.overdue
+    overdue = next_partition.overdue
     tile(
         "Next partition",
-        expected.partition.partition("=")[2],
-        f"due {views.units.format_moment(expected.due)}"
+        next_partition.partition.partition("=")[2],
+        f"due {views.units.format_moment(next_partition.due)}"
         if overdue is None
         else f"{views.units.format_age(overdue)} overdue",
         help="By the median interval between the first writes of partitions.",
@@ -116,9 +116,9 @@ def _picture(now: OpenTable, keys: list[str], sizes: pl.DataFrame, suffix: str) 
             stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
             return
         across, down = views.partitions.layout.axes(keys, sizes)
-        bounded = views.partitions.sizes.with_row_bounds(cells, now.snapshot)
+        sizes_with_bounds = views.partitions.sizes.with_row_bounds(cells, now.snapshot)
         heatmap = charts.partition_maps.partition_heatmap(
-            bounded,
+            sizes_with_bounds,
             (across, down),
             axes=(
                 views.partitions.layout.axis_texts(cells["x"], across, sizes),
@@ -133,8 +133,8 @@ def _picture(now: OpenTable, keys: list[str], sizes: pl.DataFrame, suffix: str) 
         treemap = charts.partition_maps.partition_treemap(rects, selection=choice, dark=dark())
         stack(treemap, key=f"partition-map{suffix}", on_pick=pick)
     else:
-        numbered = views.partitions.layout.number_steps(keys, sizes)
-        rows = sizes if numbered is None else views.partitions.layout.with_gaps(sizes, numbered)
+        numbers = views.partitions.layout.number_steps(keys, sizes)
+        rows = sizes if numbers is None else views.partitions.layout.with_gaps(sizes, numbers)
         bars = charts.partitions.partition_bars(rows, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
         stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
 

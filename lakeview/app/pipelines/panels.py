@@ -82,8 +82,8 @@ def chosen_run(runs: pl.DataFrame) -> str:
 def download(look: PipelineInspection) -> None:
     """Offers all that is recorded as files."""
     if st.button("Download", icon=":material/download:", key="download"):
-        recorded = {"runs": look.runs(), "expectations": look.expectations(), "lineage": look.lineage()}
-        downloads.dialog("pipelines", recorded)
+        frames = {"runs": look.runs(), "expectations": look.expectations(), "lineage": look.lineage()}
+        downloads.dialog("pipelines", frames)
 
 
 def _run_table(rows: pl.DataFrame) -> None:

@@ -57,14 +57,14 @@ def expectations(look: PipelineInspection, run_id: str) -> None:
         nothing("No expectation was checked in this run.", "A project names them below its tables: expectations.")
         return
     first = rows.head(MAX_ROWS)
-    published = map(views.pipelines.version_name, first["dataset"], first["version"])
+    version_names = map(views.pipelines.version_name, first["dataset"], first["version"])
     prose(
         {
             "expectation": [
                 f"{_sign(row)} {escape(row['expectation'] or views.units.EN_DASH)}"
                 for row in first.iter_rows(named=True)
             ],
-            "dataset": map(escape, published),
+            "dataset": map(escape, version_names),
             "action": map(escape, first["action"].fill_null(views.units.EN_DASH)),
             "condition": [
                 escape(shorten(text or views.units.EN_DASH, _MOST_OF_A_CONDITION)) for text in first["condition"]
@@ -91,10 +91,10 @@ def _sign(row: Mapping[str, Any]) -> str:
     return charts.pipelines.SIGNS[RunOutcome.FAILED if row["action"] == "fail" else RunOutcome.ROWS_FAILED]
 
 
-def _failures(failed: int | None, checked: int | None, share: float | None) -> str:
+def _failures(count: int | None, of_rows: int | None, share: float | None) -> str:
     """`5 of 249, 2.0 %`."""
-    of = f"{views.units.format_count(failed, exact=True)} of {views.units.format_count(checked, exact=True)}"
-    whole = of if not failed else f"{of}, {views.units.format_percent(share)}"
+    of = f"{views.units.format_count(count, exact=True)} of {views.units.format_count(of_rows, exact=True)}"
+    whole = of if not count else f"{of}, {views.units.format_percent(share)}"
     return whole.replace(" ", "\N{NO-BREAK SPACE}")
 
 
@@ -106,11 +106,11 @@ def without_zeros(rows: pl.DataFrame, cells: Mapping[str, Column]) -> dict[str, 
 
 def _failed_rows(row: Mapping[str, Any]) -> None:
     """The condition, a few failed rows as they were recorded, and a link to all where they are in quarantine."""
-    failed, checked = row["rows_failed"], row["rows_checked"]
+    count, of_rows = row["rows_failed"], row["rows_checked"]
     condition = escape(shorten(row["condition"] or "a condition that is not recorded", _MOST_OF_A_CONDITION))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"{views.units.count_text(failed, 'row')} of {views.units.format_count(checked, exact=True)} failed "
+            f"{views.units.count_text(count, 'row')} of {views.units.format_count(of_rows, exact=True)} failed "
             f"**{condition}**",
             width="content",
         )

@@ -69,9 +69,9 @@ def column_table(clustering: pl.DataFrame) -> None:
 
 def depth_picture(now: OpenTable, column: str) -> None:
     """How many files a filter opens, along the column's values, and the same as a table."""
-    measured = now.look.clustering()
-    is_first = column == next(iter(measured.columns["column"]))
-    depths = measured.depths if is_first else _profile(now.address, now.version, column)
+    by_column = now.look.clustering()
+    is_first = column == next(iter(by_column.columns["column"]))
+    depths = by_column.depths if is_first else _profile(now.address, now.version, column)
     downloads.offer(f"depth of {column}", depths)
     stack(charts.pruning.depth_chart(depths, now.snapshot.num_files, column=column, dark=dark()), key="depth")
     with fold("As a table", "depth-table"):
@@ -99,8 +99,8 @@ def history(now: OpenTable, column: str) -> None:
         _history_picture(now, column)
         return
     label = f"Clustering of {escape(column)} at earlier versions: reads the statistics of every file"
-    with fold(label, "course-fold") as unfolded:
-        if unfolded.open:
+    with fold(label, "course-fold") as expander:
+        if expander.open:
             _history_picture(now, column)
 
 

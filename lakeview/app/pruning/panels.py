@@ -118,7 +118,7 @@ def answer(plans: list[FilterPlan]) -> None:
 
 def _tiles(verdicts: pl.DataFrame, base: FilterPlan | None) -> None:
     cost = views.pruning.plan.read_cost(verdicts)
-    skipped = views.pruning.plan.files_by_reason(verdicts)
+    file_counts = views.pruning.plan.files_by_reason(verdicts)
     with grid(165, 5):
         tile(
             "Files read",
@@ -139,7 +139,7 @@ def _tiles(verdicts: pl.DataFrame, base: FilterPlan | None) -> None:
             ("range", "By min and max"),
             ("nulls", "By nulls"),
         ):
-            tile(label, f"{skipped[reason]:,}", "files")
+            tile(label, f"{file_counts[reason]:,}", "files")
 
 
 def _then(base: FilterPlan | None, what: str) -> str | None:

@@ -93,12 +93,12 @@ def button(
     request, queries = (selection.remembered_selection().table, request), _queries()
     size = cost.size or 0
     fits = size <= budget.size
-    ended, reason = queries.ended_requests.get(key, (None, ""))
-    arrives = fits and on_arrival and cost.is_cheap and ended != request
+    ended_request, reason = queries.ended_requests.get(key, (None, ""))
+    arrives = fits and on_arrival and cost.is_cheap and ended_request != request
     if arrives:
         queries.requests[key] = request
     bound = "reads at most" if at_most else "reads"
-    pressed = st.button(
+    is_pressed = st.button(
         f"{label}: {bound} {cost.text}",
         type="tertiary" if arrives else "primary",
         icon=":material/refresh:" if arrives else ":material/play_arrow:",
@@ -108,11 +108,11 @@ def button(
     )
     if not fits:
         _say_too_much(size, cheaper)
-    queries.record_press(key, request, pressed=pressed)
+    queries.record_press(key, request, is_pressed=is_pressed)
     is_requested = fits and bool(queries.requests.get(key) == request)
     if is_requested:
         queries.current = key
-    elif fits and ended == request:
+    elif fits and ended_request == request:
         st.markdown(
             f":orange[:material/timer:] **Ended without an answer** :gray[{escape(reason)}; press to ask again]"
         )
@@ -152,9 +152,9 @@ class _Queries:
     answers: dict[Request | SparkRequest, _PastAnswer] = field(default_factory=dict)
     running: dict[Request | SparkRequest, threading.Event] = field(default_factory=dict)
 
-    def record_press(self, key: str, request: object, *, pressed: bool) -> None:
-        self.is_again = pressed and self.requests.get(key) == request
-        if pressed:
+    def record_press(self, key: str, request: object, *, is_pressed: bool) -> None:
+        self.is_again = is_pressed and self.requests.get(key) == request
+        if is_pressed:
             self.requests[key] = request
 
     def end(self, key: str | None, reason: str) -> None:
@@ -236,8 +236,8 @@ def _run(request: Request | SparkRequest, budget: Budget, queries: _Queries, key
         )
     except BaseException as error:
         if not is_part_known:  # every later run would begin it again
-            stopped = "a job on Spark was stopped" if isinstance(request, SparkRequest) else request.stopped_early
-            queries.end(key, _reason(error) if isinstance(error, LakeviewError) else stopped)
+            reason = "a job on Spark was stopped" if isinstance(request, SparkRequest) else request.stopped_early
+            queries.end(key, _reason(error) if isinstance(error, LakeviewError) else reason)
         raise
     finally:
         queries.running.pop(request).set()

@@ -82,8 +82,8 @@ def _restrict_files(libc: ctypes.CDLL, folders: Iterable[str], names_only: Itera
 def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     with suppress(OSError):  # what is not there needs no right
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        allowed = rights if os.path.isdir(path) else rights & ~_READ_DIR
-        rule = ctypes.create_string_buffer(struct.pack("=Qi", allowed, place), 12)
+        access = rights if os.path.isdir(path) else rights & ~_READ_DIR
+        rule = ctypes.create_string_buffer(struct.pack("=Qi", access, place), 12)
         libc.syscall(_ADD_RULE, ruleset, 1, rule, 0)
         os.close(place)
 
@@ -109,8 +109,8 @@ def _refuse_sockets(libc: ctypes.CDLL) -> None:
         )
     )
     steps = ctypes.create_string_buffer(program, len(program))
-    described = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(steps)))
-    libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, described, 0, 0)
+    sock_fprog = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(steps)))
+    libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, sock_fprog, 0, 0)
 
 
 def _packages() -> Iterator[tuple[str, bool]]:
@@ -119,9 +119,9 @@ def _packages() -> Iterator[tuple[str, bool]]:
     yield from ((prefix, True) for prefix in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     for folder in sys.path:
         with suppress(OSError):  # an entry that is no folder
-            installed = any(name.endswith(".dist-info") for name in os.listdir(folder))
-            yield folder, installed
-            if not installed:
+            has_packages = any(name.endswith(".dist-info") for name in os.listdir(folder))
+            yield folder, has_packages
+            if not has_packages:
                 yield os.path.join(folder, _PACKAGE), True
 
 

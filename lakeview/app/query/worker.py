@@ -57,9 +57,9 @@ def main(stdin: TextIO = sys.stdin) -> int:
     partial, answering = rows_so_far(request), threading.Lock()
     if request.can_stop:
         deadline = monotonic() + request.seconds
-        cancelled = threading.Event()
-        threading.Thread(target=_await_end, args=(stdin, cancelled), daemon=True).start()
-        threading.Thread(target=_give_part, args=(partial, answering, deadline, cancelled), daemon=True).start()
+        cancellation = threading.Event()
+        threading.Thread(target=_await_end, args=(stdin, cancellation), daemon=True).start()
+        threading.Thread(target=_give_part, args=(partial, answering, deadline, cancellation), daemon=True).start()
     try:
         complete = answer(request, _row_counter(), partial)
     except errors.LakeviewError as error:
@@ -78,27 +78,27 @@ def rows_so_far(request: Request) -> RowsSoFar | ProfileSoFar | DifferenceSoFar:
     return ProfileSoFar() if request.profile else RowsSoFar(request.limit)
 
 
-def _await_end(stdin: TextIO, cancelled: threading.Event) -> None:
+def _await_end(stdin: TextIO, cancellation: threading.Event) -> None:
     stdin.read()
-    cancelled.set()
+    cancellation.set()
 
 
 def _give_part(
     partial: RowsSoFar | ProfileSoFar | DifferenceSoFar,
     answering: threading.Lock,
     deadline: float,
-    cancelled: threading.Event,
+    cancellation: threading.Event,
 ) -> None:
     """Answers with the rows so far when cancelled; else at the deadline, or with the first ones that come after it. The
     runner ends this process when its patience is over."""
-    while (seconds := deadline - partial.seconds_to_answer - monotonic()) > 0 and not cancelled.is_set():
-        cancelled.wait(min(seconds, _STEP))
-    while not (cancelled.is_set() or partial.first_rows.wait(_STEP)):
+    while (seconds := deadline - partial.seconds_to_answer - monotonic()) > 0 and not cancellation.is_set():
+        cancellation.wait(min(seconds, _STEP))
+    while not (cancellation.is_set() or partial.first_rows.wait(_STEP)):
         pass
     part = partial.answer()
     if answering.acquire(blocking=False):
         if part is not None:
-            _write(Answer(part.rows, {**part.counts, "cancelled": 1} if cancelled.is_set() else part.counts))
+            _write(Answer(part.rows, {**part.counts, "cancelled": 1} if cancellation.is_set() else part.counts))
         os._exit(0 if part is not None else 1)
 
 
@@ -126,8 +126,8 @@ def answer(
         if isinstance(so_far, DifferenceSoFar):
             rows, counts = _difference(table, request, on_read, so_far)
         elif isinstance(so_far, ProfileSoFar):
-            rows, profiled = profile(_filter_rows(table, request, on_read), so_far.add)
-            counts = {"rows": profiled}
+            rows, row_count = profile(_filter_rows(table, request, on_read), so_far.add)
+            counts = {"rows": row_count}
         else:
             rows = _rows(table, request, on_read, so_far.add)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -273,8 +273,8 @@ def _report(**report: Any) -> None:
 
 
 if __name__ == "__main__":
-    ended = main()
+    exit_code = main()
     sys.stdout.flush()
     sys.stderr.flush()
     # threads of polars may still hand rows to `_report_batches`: an interpreter that ends under them aborts, or hangs
-    os._exit(ended)
+    os._exit(exit_code)

@@ -164,8 +164,8 @@ def diff_title(before: Snapshot, after: Snapshot) -> str:
 
 def diff_note(changes: pl.DataFrame) -> str:
     """How many changes are of which class, and how columns were matched."""
-    matched = "matched by field id or name; choose a version to compare with above"
-    return matched if changes.is_empty() else f"{views.schema.breaking.breaking_verdict(changes)} · {matched}"
+    matching = "matched by field id or name; choose a version to compare with above"
+    return matching if changes.is_empty() else f"{views.schema.breaking.breaking_verdict(changes)} · {matching}"
 
 
 def diff_table(changes: pl.DataFrame, before: int, after: int) -> None:
@@ -186,7 +186,7 @@ def diff_table(changes: pl.DataFrame, before: int, after: int) -> None:
 
 def diff_rules(changes: pl.DataFrame) -> None:
     """Why the changes are of their classes: each rule once, worst class first."""
-    with fold("What breaks, and why", "why", icon=":material/rule:", expanded=True):
+    with fold("What breaks, and why", "why", icon=":material/rule:", is_open=True):
         for name, rule in views.schema.breaking.rules(changes):
             st.markdown(f"{_CLASS_GLYPHS[name]} **{name}** :gray[{escape(rule)}]")
 

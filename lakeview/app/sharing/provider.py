@@ -110,13 +110,13 @@ def _share_demo() -> None:
 
 def shares(configuration: ShareConfiguration, answer: DeltaGenerator) -> None:
     """Figures, warnings, tables, recipients and their tokens; what is shared with whom goes to `answer`."""
-    shared, recipients, tokens = (
+    shared_tables, recipients, tokens = (
         configuration.shared_tables(),
         configuration.recipients(cache.now),
         configuration.tokens(cache.now),
     )
     with answer:
-        first_line(views.sharing.shared_line(shared, recipients))
+        first_line(views.sharing.shared_line(shared_tables, recipients))
     finding_lines([WHOLE_FILES, BOUNDS])
     finding_lines(
         [
@@ -127,8 +127,8 @@ def shares(configuration: ShareConfiguration, answer: DeltaGenerator) -> None:
     with grid(186):
         tile(
             "Tables shared",
-            views.units.format_count(shared.height),
-            f"in {views.units.count_text(shared['share'].n_unique(), 'share')}",
+            views.units.format_count(shared_tables.height),
+            f"in {views.units.count_text(shared_tables['share'].n_unique(), 'share')}",
         )
         tile(
             "Recipients",
@@ -140,17 +140,17 @@ def shares(configuration: ShareConfiguration, answer: DeltaGenerator) -> None:
             views.units.format_count(tokens.filter(state="live").height),
             help="Only their hashes are kept.",
         )
-        views_shared = shared["view"].drop_nulls().len()
+        views_shared = shared_tables["view"].drop_nulls().len()
         tile("Views", views.units.format_count(views_shared), help="Copies that hold only what they show.")
     st.markdown(f":small[:gray[Recipients reach it at]] {escape(configuration.endpoint)}")
     with card("What is shared, and with whom", "in the configuration's order; choose one to open it where it lies"):
-        downloads.offer("what is shared", shared)
-        if shared.is_empty():
+        downloads.offer("what is shared", shared_tables)
+        if shared_tables.is_empty():
             nothing("Nothing is shared.", "The configuration names no table.")
         else:
             names = ("share", "schema", "table", "recipients", "history", "view", "location")
             table_columns = {name: columns.text(name) for name in names}
-            choose(shared, table_columns, shared["location"].to_list(), key="shared-out")
+            choose(shared_tables, table_columns, shared_tables["location"].to_list(), key="shared-out")
     with grid(400):
         with card("Recipients", "a share is granted whole"):
             frame(

@@ -72,15 +72,15 @@ def ways_in() -> None:
 
 
 def _demo_lake() -> None:
-    offered = tables.demo_tables()
+    offers = tables.demo_tables()
     if demo.running():
         demo.progress()
-    elif offered:
+    elif offers:
         st.markdown(
-            f":gray[{views.units.count_text(len(offered), 'table')} with planted problems: small files, a schema "
+            f":gray[{views.units.count_text(len(offers), 'table')} with planted problems: small files, a schema "
             "change, a lost version, a late partition, a bad load. Works offline.]"
         )
-        main = next((offer for offer in offered if offer.name == tables.DEMO_TABLE), offered[0])
+        main = next((offer for offer in offers if offer.name == tables.DEMO_TABLE), offers[0])
         if st.button(f"Open {main.label}", type="primary", width="stretch", key="open-demo"):
             row_links.go("overview", session.link_to(main.name))
     elif not tables.is_demo_allowed():
@@ -210,10 +210,10 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, Any]:
         rhythm = now.look.cadence()
     except LakeviewError as error:
         return _unread(offer) | {"state": LakeState.UNREADABLE.value, "verdict": errors.public_text(error.message)}
-    broken, attention = views.health.findings.open_findings(findings)
+    num_broken, attention = views.health.findings.open_findings(findings)
     return {
         "name": offer.name,
-        "broken": broken,
+        "broken": num_broken,
         "attention": attention,
         "late": rhythm.late,
         "bytes": snapshot.size_bytes,

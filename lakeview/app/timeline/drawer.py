@@ -204,8 +204,8 @@ def _draw_rows(now: OpenTable, version: int) -> None:
 def _preview_rows(now: OpenTable, version: int) -> None:
     plan = cache.changes_plan(now.address, version, version)
     # a change data file says row by row what each is: its kind is null
-    added = plan.filter(pl.col("change_type").is_null() | (pl.col("change_type") == "insert"))
-    cost = budget.Cost.of_plan(plan if added.is_empty() else added)
+    added_files = plan.filter(pl.col("change_type").is_null() | (pl.col("change_type") == "insert"))
+    cost = budget.Cost.of_plan(plan if added_files.is_empty() else added_files)
     if cost.files == 0:
         nothing("No row changed.", "This commit added and removed none.")
         return
