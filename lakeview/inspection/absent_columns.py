@@ -55,8 +55,8 @@ def lifetimes_with_absent_columns(frames: TableFrames, snapshot: Snapshot, lifet
     statistics = without_unmapped_counts(snapshot, lifetimes["statistics"].struct.unnest())
     if absent.keys().isdisjoint(statistics.columns):
         return lifetimes.with_columns(statistics.to_struct("statistics"))
-    arrived = _arrivals(frames, lifetimes["path"])
-    complete = births.with_absent_columns(statistics, absent, arrived, lifetimes["records"])
+    arrivals = _arrivals(frames, lifetimes["path"])
+    complete = births.with_absent_columns(statistics, absent, arrivals, lifetimes["records"])
     return lifetimes.with_columns(complete.to_struct("statistics"))
 
 
@@ -87,9 +87,9 @@ def absent_shares(frames: TableFrames, snapshot: Snapshot, statistics: pl.DataFr
     first = first_versions(frames, snapshot)
     if first.keys().isdisjoint(statistics.columns):
         return pl.DataFrame(schema=births.ABSENT_SHARES)
-    recorded = frames.recorded_statistics(snapshot.version)
+    recorded_statistics = frames.recorded_statistics(snapshot.version)
     least = least_records(snapshot.files, snapshot.delete_files)
-    return births.absent_shares(first, recorded, statistics, snapshot.files, snapshot.num_records, least)
+    return births.absent_shares(first, recorded_statistics, statistics, snapshot.files, snapshot.num_records, least)
 
 
 def without_unmapped_counts(snapshot: Snapshot, statistics: pl.DataFrame) -> pl.DataFrame:
@@ -102,13 +102,13 @@ def without_unmapped_counts(snapshot: Snapshot, statistics: pl.DataFrame) -> pl.
     text = None if words is None or words.name_mapping is None else snapshot.properties.get(words.name_mapping)
     if text is None:
         return statistics
-    mapped = _mapped_ids(text)
-    if mapped is None:
+    ids = _mapped_ids(text)
+    if ids is None:
         return statistics
-    unmapped = [f.name for f in snapshot.schema.fields if f.id not in mapped and f.name in statistics.columns]
+    names = [f.name for f in snapshot.schema.fields if f.id not in ids and f.name in statistics.columns]
     return statistics.with_columns(
         statistics[name].struct.unnest().with_columns(null_count=pl.lit(None, pl.Int64)).to_struct(name)
-        for name in unmapped
+        for name in names
         if isinstance(statistics.schema[name], pl.Struct)
     )
 

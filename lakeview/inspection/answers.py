@@ -110,8 +110,8 @@ class Answers(StatisticsAnswers):
         table = self.frames.table
         plan = table.plan(where if part is None else condition, as_declared(table, self.version))
         columns = views.pruning.plan.filter_columns(condition, snapshot.schema)
-        recorded = absent_columns.complete_statistics(self.frames, self.version, columns)
-        return views.pruning.plan.file_verdicts(plan, condition, recorded, snapshot.files)
+        statistics = absent_columns.complete_statistics(self.frames, self.version, columns)
+        return views.pruning.plan.file_verdicts(plan, condition, statistics, snapshot.files)
 
     def compare(self, before: int, after: int) -> pl.DataFrame:
         """COMPARISON: what differs between two versions in totals, columns, settings and partitions."""
@@ -137,8 +137,8 @@ class Answers(StatisticsAnswers):
 
     @cache_answer("frames.latest", "frames.ref", entries=8)
     def _column_states(self, columns: tuple[str, ...]) -> pl.DataFrame:
-        recorded = self.frames.column_lifetimes(columns)
-        lifetimes = absent_columns.lifetimes_with_absent_columns(self.frames, self.newest, recorded)
+        lifetimes = self.frames.column_lifetimes(columns)
+        lifetimes = absent_columns.lifetimes_with_absent_columns(self.frames, self.newest, lifetimes)
         return views.quality.column_states.column_states(lifetimes, self.timeline())
 
     # -- maintenance and engines

@@ -122,12 +122,12 @@ class TableFrames:
         names = tuple(columns)
         if self.ref is not None or self._is_whole:
             return self.column_lifetimes(names)
-        lives, changed = self.lifetimes, None
+        lives, fewer = self.lifetimes, None
         if (lives["added"].is_null() & lives["removed"].is_null()).any():
-            changed = self.get_or_make(
+            fewer = self.get_or_make(
                 "lifetimes of changed files", lambda: self.table.changed_lifetimes(names), self.latest, names
             )
-        return self.column_lifetimes(names) if changed is None else changed
+        return self.column_lifetimes(names) if fewer is None else fewer
 
     @property
     def _is_whole(self) -> bool:
@@ -151,9 +151,9 @@ class TableFrames:
     def recorded_statistics(self, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """STATISTICS as writers recorded them: of a column that a file lacks they contain nothing."""
         names = None if columns is None else tuple(columns)
-        declared = as_declared(self.table, version)
+        version_or_newest = as_declared(self.table, version)
         return self.get_or_make(
-            "recorded statistics", lambda: self.table.statistics(declared, names), version, names, entries=64
+            "recorded statistics", lambda: self.table.statistics(version_or_newest, names), version, names, entries=64
         )
 
     def sampled_statistics(self, version: int, share: float) -> pl.DataFrame | None:
@@ -162,10 +162,10 @@ class TableFrames:
 
     def plan(self, where: str | pl.Expr, version: int) -> pl.DataFrame:
         """PLAN: what a filter would read; cached for one in SQL."""
-        declared = as_declared(self.table, version)
+        version_or_newest = as_declared(self.table, version)
         if not isinstance(where, str):  # expressions have no hash
-            return self.table.plan(where, declared)
-        return self.get_or_make("plan", lambda: self.table.plan(where, declared), version, where, entries=64)
+            return self.table.plan(where, version_or_newest)
+        return self.get_or_make("plan", lambda: self.table.plan(where, version_or_newest), version, where, entries=64)
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one commit."""

@@ -111,19 +111,19 @@ def with_row_bounds(line: pl.DataFrame, frames: TableFrames) -> pl.DataFrame:
         frames,
         lambda snapshot: least_records(snapshot.files, snapshot.delete_files),
     )
-    joined = line.join(bounds, on="version", how="left", maintain_order="left")
-    return joined.with_columns(pl.max_horizontal("least_records", "bound").alias("least_records")).drop("bound")
+    rows = line.join(bounds, on="version", how="left", maintain_order="left")
+    return rows.with_columns(pl.max_horizontal("least_records", "bound").alias("least_records")).drop("bound")
 
 
 def with_partition_bounds(states: pl.DataFrame, frames: TableFrames, partition: str) -> pl.DataFrame:
     """PARTITION_HISTORY with `mark`, "≥" where `records` is the bound of its own files, as in `with_row_bounds` of
     PARTITION_SIZES, else ""."""
     bounds = _bounds(states, frames, lambda snapshot: least_records_of(snapshot, partition))
-    joined = states.join(bounds, on="version", how="left", maintain_order="left")
+    rows = states.join(bounds, on="version", how="left", maintain_order="left")
     mark = pl.when(pl.col("records").is_null() & pl.col("bound").is_not_null()).then(
         pl.lit("\N{GREATER-THAN OR EQUAL TO}")
     )
-    return joined.with_columns(mark=mark.otherwise(pl.lit("")), records=pl.coalesce("records", "bound")).drop("bound")
+    return rows.with_columns(mark=mark.otherwise(pl.lit("")), records=pl.coalesce("records", "bound")).drop("bound")
 
 
 def _bounds(versions: pl.DataFrame, frames: TableFrames, bound_of: Callable[[Snapshot], int | None]) -> pl.DataFrame:

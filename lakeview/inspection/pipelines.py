@@ -77,12 +77,12 @@ def record_address(root: str, name: str) -> str:
 
 def read_records(table: Table, name: str) -> pl.DataFrame:
     """The rows of the table `runs`, `expectations` or `lineage`, with the columns declared for it."""
-    declared = TABLES[name]
+    schema = TABLES[name]
     there = set(table.schema.names)
-    rows = table.scan().select(name for name in declared if name in there).collect()
+    rows = table.scan().select(name for name in schema if name in there).collect()
     return rows.select(
         (pl.col(name) if name in there else pl.lit(None, type_)).cast(type_).alias(name)
-        for name, type_ in declared.items()
+        for name, type_ in schema.items()
     )
 
 

@@ -63,15 +63,15 @@ def _protocols(
     frames: TableFrames, commits: pl.DataFrame, writers: pl.DataFrame
 ) -> tuple[list[tuple[int, datetime | None, str | None, TableProtocol]], bool]:
     """The protocols that commits declared, oldest first, and whether the first of them is the table's first."""
-    changed = commits.filter("protocol_changed").sort("position").tail(MAX_PROTOCOLS)
+    changes = commits.filter("protocol_changed").sort("position").tail(MAX_PROTOCOLS)
     protocols: list[tuple[int, datetime | None, str | None, TableProtocol]] = []
-    rows = changed.select("version").join(writers, on="version", how="left", maintain_order="left")
+    rows = changes.select("version").join(writers, on="version", how="left", maintain_order="left")
     for version, timestamp, writer in rows.select("version", "timestamp", "writer").iter_rows():
         try:
             protocols.append((version, timestamp, writer, frames.snapshot(version).protocol))
         except LakeviewError:  # that version cannot be rebuilt, so the features it turned on have no origin
             return [], False
-    complete = bool(protocols) and changed.height < MAX_PROTOCOLS and _is_first(commits, protocols[0][0])
+    complete = bool(protocols) and changes.height < MAX_PROTOCOLS and _is_first(commits, protocols[0][0])
     return protocols, complete
 
 
