@@ -50,6 +50,6 @@ def relative_to(address: str, root: str) -> str:
     return "./" + address[len(root.rstrip("/")) + 1 :] if below(address, root) and address != root else address
 
 
-def resolved_in(recorded: str, root: str) -> str:
-    """The address that `relative_to` made `recorded` of, wherever the root lies now."""
-    return f"{root.rstrip('/')}/{recorded[2:]}" if recorded.startswith("./") else recorded
+def resolved_in(path: str, root: str) -> str:
+    """The address that `relative_to` made `path` of, wherever the root lies now."""
+    return f"{root.rstrip('/')}/{path[2:]}" if path.startswith("./") else path

@@ -31,10 +31,10 @@ def unknowable(version: int, reason: str, path: str | None = None) -> Case:
 
 
 def violated(
-    version: int, reason: str, expected: object = None, actual: object = None, path: str | None = None
+    version: int, reason: str, expected_figure: object = None, actual: object = None, path: str | None = None
 ) -> Case:
     """The commit violates the law; figures are shown with separators."""
-    return Case(version, Verdict.VIOLATED, reason, _figure(expected), _figure(actual), path)
+    return Case(version, Verdict.VIOLATED, reason, _figure(expected_figure), _figure(actual), path)
 
 
 def each_commit(

@@ -30,7 +30,7 @@ def choices(name: str, names: Sequence[str]) -> str:
     for each in names:
         spellings.setdefault(each.casefold(), []).append(each)
     close = get_close_matches(name.casefold(), spellings, n=3, cutoff=0.7)
-    near = [each for folded in close for each in spellings[folded]][:3]
+    near = [each for key in close for each in spellings[key]][:3]
     if near:
         return f"perhaps {' or '.join(near)} is meant"
     if not names:

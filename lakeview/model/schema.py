@@ -75,10 +75,10 @@ class Schema:
 
         InvalidRequestError as `require`.
         """
-        folded: dict[str, list[str]] = {}
+        by_folded_name: dict[str, list[str]] = {}
         for own in self.names:
-            folded.setdefault(own.casefold(), []).append(own)
-        alike = [(name, folded.get(name.casefold(), [])) for name in names]
+            by_folded_name.setdefault(own.casefold(), []).append(own)
+        alike = [(name, by_folded_name.get(name.casefold(), [])) for name in names]
         spellings = [same[0] if len(same) == 1 else name for name, same in alike]
         self.require(spellings, place)
         return spellings
@@ -133,9 +133,9 @@ def _unreadable(f: Field) -> bool:
 _T = TypeVar("_T")
 
 
-def _of_column(f: Field, converted: Callable[[Field], _T]) -> _T:
+def _of_column(f: Field, convert: Callable[[Field], _T]) -> _T:
     try:
-        return converted(f)
+        return convert(f)
     except UnsupportedTableError as error:
         raise UnsupportedTableError(
             f"in column {f.name} {error.message}", fix=error.fix, place=f.name, kind=error.kind
