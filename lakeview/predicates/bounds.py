@@ -30,17 +30,17 @@ class Bounds:
     nans: pl.Series | None = None
 
     @classmethod
-    def of_values(cls, values: pl.Series, recorded: pl.Series | None = None) -> Bounds:
+    def of_values(cls, values: pl.Series, is_known: pl.Series | None = None) -> Bounds:
         """Bounds of a column that has one value in all rows of each file, as a partition column has.
 
-        `recorded`: where that value is known, everywhere if None. Rows are counted as one.
+        `is_known`: where that value is known, everywhere if None. Rows are counted as one.
         """
         values, height = values.alias("values"), values.len()  # a series called ^x$ would be a pattern to polars
         one = repeat(1, height)
         nulls = values.is_null().cast(pl.Int64)
         nans = values.is_nan().cast(pl.Int64).fill_null(0) if values.dtype.is_float() else one - 1
-        if recorded is not None:
-            values, nulls, nans = (series.set(~recorded, None) for series in (values, nulls, nans))
+        if is_known is not None:
+            values, nulls, nans = (series.set(~is_known, None) for series in (values, nulls, nans))
         return cls(values, values, values.is_not_null(), nulls, one, nans)
 
     @classmethod
@@ -70,14 +70,14 @@ def narrowest(several: Sequence[Bounds]) -> Bounds | None:
         | {f"exact{i}": b.exact for i, b in enumerate(several)}
     )
     numbers = range(len(several))
-    merged = frame.select(
+    bounds = frame.select(
         pl.max_horizontal(f"low{i}" for i in numbers).alias("low"),
         pl.min_horizontal(f"high{i}" for i in numbers).alias("high"),
         pl.any_horizontal(f"exact{i}" for i in numbers).fill_null(False).alias("exact"),
     )
     first = next((b for b in several if b.nulls.null_count() == 0), several[-1])
     nans = next((b.nans for b in several if b.nans is not None), None)
-    return Bounds(merged["low"], merged["high"], merged["exact"], first.nulls, first.records, nans)
+    return Bounds(bounds["low"], bounds["high"], bounds["exact"], first.nulls, first.records, nans)
 
 
 def may_match(node: Node, bounds: Callable[[Path], Bounds | None], height: int) -> pl.Series:

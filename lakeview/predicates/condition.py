@@ -79,9 +79,9 @@ def _print(tree: exp.Expr, text: str, dialect: str) -> pl.Expr:
     if dialect == "spark":
         for node in tree.walk():
             check_spark(node)
-    printed = _Printer().print(null_for_zero(tree))
+    sql = _Printer().print(null_for_zero(tree))
     try:
-        return pl.sql_expr(printed)
+        return pl.sql_expr(sql)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         lines = str(error).splitlines()
         reason = lines[0] if lines else type(error).__name__
@@ -139,12 +139,12 @@ class _Printer:
                 f"the condition has more than {limits.TERMS:,} operators", "write column IN (...) for many values"
             )
         # polars does not evaluate NULL AND NULL of no type
-        printed = [
+        texts = [
             ("CAST(NULL AS BOOLEAN)", 1) if isinstance(term, exp.Null) else self._node(term, depth + 1)
             for term in terms
         ]
         sign = " AND " if isinstance(node, exp.And) else " OR "
-        return _chain_balanced([text for text, _ in printed], sign), sum(size + 1 for _, size in printed)
+        return _chain_balanced([text for text, _ in texts], sign), sum(size + 1 for _, size in texts)
 
 
 def _chain_balanced(texts: list[str], sign: str) -> str:

@@ -172,21 +172,21 @@ def _starts_with(path: Path, inputs: list[Any]) -> Node:
 
 
 def _in(inputs: list[Any], function: Any) -> Node:
-    tested, widened = inputs[0], False
-    match tested:  # polars puts the cast there itself when it optimises a comparison with larger constants
+    operand, is_widened = inputs[0], False
+    match operand:  # polars puts the cast there itself when it optimises a comparison with larger constants
         case {"Cast": {"expr": inner, "dtype": {"Literal": "Int64"}}}:
-            tested, widened = inner, True
-    path, values = _column(tested), _literal(inputs[1])
+            operand, is_widened = inner, True
+    path, values = _column(operand), _literal(inputs[1])
     options = function.get("Boolean", {}).get("IsIn", {}) if isinstance(function, dict) else {}
     if path is None or values is None or (isinstance(options, dict) and options.get("nulls_equal")):
         return Unknown()
     if isinstance(values.dtype, pl.List | pl.Array) and values.len() == 1:
         values = values.explode()
-    return IsIn(path, values, is_widened=widened)
+    return IsIn(path, values, is_widened=is_widened)
 
 
 def _between(inputs: list[Any], function: Any) -> Node:
-    closed = function["Boolean"]["IsBetween"].get("closed", "Both") if "Boolean" in function else "Both"
-    low = _comparison(inputs[0], ">=" if closed in ("Both", "Left") else ">", inputs[1])
-    high = _comparison(inputs[0], "<=" if closed in ("Both", "Right") else "<", inputs[2])
+    closed_ends = function["Boolean"]["IsBetween"].get("closed", "Both") if "Boolean" in function else "Both"
+    low = _comparison(inputs[0], ">=" if closed_ends in ("Both", "Left") else ">", inputs[1])
+    high = _comparison(inputs[0], "<=" if closed_ends in ("Both", "Right") else "<", inputs[2])
     return And(low, high)

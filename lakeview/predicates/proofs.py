@@ -52,18 +52,18 @@ class Evidence:
 def proofs(node: Node, evidence: Mapping[Path, Evidence], live: pl.Series) -> pl.DataFrame:
     """PROOFS of files with `live` rows (null where unknown); a column that is not in `evidence` proves nothing."""
     empty = (live == 0).fill_null(False)
-    satisfied = _proves_satisfied(node, evidence, live.len()) | empty
+    is_satisfied = _proves_satisfied(node, evidence, live.len()) | empty
     violations = pl.Series("violations", [0] * live.len(), dtype=pl.Int64)
     for part in conjuncts(node):
         if isinstance(part, IsIn) and part.values.null_count():
             continue  # `NOT IN (1, NULL)` is never true in SQL, and what reads the tree ignores nulls in the list
         violations = _most(violations, _violations(part, evidence, live))
-    return pl.DataFrame({"satisfied": satisfied, "violations": violations.set(empty, 0)}, schema=PROOFS)
+    return pl.DataFrame({"satisfied": is_satisfied, "violations": violations.set(empty, 0)}, schema=PROOFS)
 
 
 def _proves_satisfied(node: Node, evidence: Mapping[Path, Evidence], height: int) -> pl.Series:
     """Where no row breaks it: for every way in which columns of a row can be null, the opposite matches no row."""
-    satisfied = repeat(True, height)
+    is_satisfied = repeat(True, height)
     names = list(dict.fromkeys(paths(node)))
     if len(names) > limits.PROOF_COLUMNS or not set(names) <= evidence.keys():
         return repeat(False, height)
@@ -76,15 +76,15 @@ def _proves_satisfied(node: Node, evidence: Mapping[Path, Evidence], height: int
             bounds[path] = (
                 _of_null(column) if null else replace(column, nulls=repeat(0, height), records=repeat(1, height))
             )
-        satisfied &= ~possible | ~may_match(opposite, bounds.get, height)
-    return satisfied
+        is_satisfied &= ~possible | ~may_match(opposite, bounds.get, height)
+    return is_satisfied
 
 
 def _violations(part: Node, evidence: Mapping[Path, Evidence], live: pl.Series) -> pl.Series:
     """Live rows that violate a condition, at least: all where none can match it, else those of recorded values."""
     height = live.len()
     bounds = {path: column.bounds for path, column in evidence.items()}
-    proved = pl.select(
+    least = pl.select(
         pl.when(~may_match(part, bounds.get, height)).then(live.fill_null(0)).otherwise(pl.lit(0, pl.Int64))
     ).to_series()
     names = list(dict.fromkeys(paths(part)))
@@ -93,14 +93,14 @@ def _violations(part: Node, evidence: Mapping[Path, Evidence], live: pl.Series) 
         if path not in evidence or any(other not in evidence for other in others):
             continue
         alone = repeat(True, height)
-        fixed = {}
+        other_bounds = {}
         for other in others:
             alone &= _constant(bounds[other])
-            fixed[other] = bounds[other]
+            other_bounds[other] = bounds[other]
         for there, rows, witness in _witnesses(evidence[path]):
-            no = ~may_match(part, {**fixed, path: witness}.get, height) & there & alone
-            proved = _most(proved, pl.select(pl.when(no).then(rows).otherwise(pl.lit(0, pl.Int64))).to_series())
-    return proved
+            no = ~may_match(part, {**other_bounds, path: witness}.get, height) & there & alone
+            least = _most(least, pl.select(pl.when(no).then(rows).otherwise(pl.lit(0, pl.Int64))).to_series())
+    return least
 
 
 def _witnesses(column: Evidence) -> Iterator[tuple[pl.Series, pl.Series, Bounds]]:

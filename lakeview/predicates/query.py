@@ -96,12 +96,12 @@ def first_query(columns: Sequence[str]) -> str:
 def with_column(text: str, column: str) -> str:
     """Returns the text of a query with the name of one more column: among those selected if the text ends as
     `first_query` does, else at its end."""
-    name, selected = column_name(column), text.removesuffix(_FIRST_ROWS)
-    if selected == text:
+    name, head = column_name(column), text.removesuffix(_FIRST_ROWS)
+    if head == text:
         return f"{text}{'' if not text or text[-1].isspace() else ' '}{name}"
-    if f" {name}," in f"{selected},":
+    if f" {name}," in f"{head},":
         return text
-    return f"SELECT {name}{_FIRST_ROWS}" if selected == "SELECT *" else f"{selected}, {name}{_FIRST_ROWS}"
+    return f"SELECT {name}{_FIRST_ROWS}" if head == "SELECT *" else f"{head}, {name}{_FIRST_ROWS}"
 
 
 def column_name(column: str) -> str:
@@ -149,9 +149,9 @@ def _check_size(tree: exp.Expr) -> None:
                 f"or {limits.QUERY_CONNECTORS} AND and OR",
                 "use IN (...)",
             )
-        chained = isinstance(node, exp.Connector)
+        is_chain = isinstance(node, exp.Connector)
         waiting += [
-            (child, depth + (not chained or type(child) is not type(node))) for child in node.iter_expressions()
+            (child, depth + (not is_chain or type(child) is not type(node))) for child in node.iter_expressions()
         ]
 
 
@@ -165,15 +165,15 @@ def _check_nodes(tree: exp.Expr) -> None:
             raise _REFUSAL(f"{node_name(node)} is no part of a SELECT here", "read only the table that is open")
 
 
-def _check_relations(tree: exp.Expr, allowed: set[str]) -> None:
-    names = allowed | {cte.alias for cte in tree.find_all(exp.CTE)}
+def _check_relations(tree: exp.Expr, table_names: set[str]) -> None:
+    names = table_names | {cte.alias for cte in tree.find_all(exp.CTE)}
     for relation in _relations(tree):
         if isinstance(relation, exp.Table) and isinstance(relation.this, exp.Identifier):
             if relation.name in names and not relation.db and not relation.catalog:
                 continue
             raise _REFUSAL(
                 f"there is no table {relation.sql(dialect=PolarsSQL)[:100]} here",
-                f"ask {' or '.join(sorted(allowed))}, which is the table that is open",
+                f"ask {' or '.join(sorted(table_names))}, which is the table that is open",
             )
         if not isinstance(relation, exp.Subquery | exp.Query):
             raise _REFUSAL(

@@ -48,8 +48,8 @@ def _without_spare_brackets(tokens: Sequence[Token]) -> list[Token]:
         elif token.token_type == TokenType.R_PAREN and opening:
             pairs[opening.pop()] = i
     spare = {i: j for i, j in pairs.items() if pairs.get(i + 1) == j - 1}
-    dropped = spare.keys() | set(spare.values())
-    return [token for i, token in enumerate(tokens) if i not in dropped]
+    positions = spare.keys() | set(spare.values())
+    return [token for i, token in enumerate(tokens) if i not in positions]
 
 
 class _Reader:
@@ -61,11 +61,11 @@ class _Reader:
     def node(self, tree: exp.Expr) -> Node:
         if self._columns.is_spent():
             return Unknown()
-        negated = False
+        is_negation = False
         while isinstance(tree, exp.Paren | exp.Not):
-            negated ^= isinstance(tree, exp.Not)
+            is_negation ^= isinstance(tree, exp.Not)
             tree = tree.this
-        return negate(self._positive(tree)) if negated else self._positive(tree)
+        return negate(self._positive(tree)) if is_negation else self._positive(tree)
 
     def _positive(self, tree: exp.Expr) -> Node:
         match tree:
