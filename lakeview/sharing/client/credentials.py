@@ -72,8 +72,8 @@ def bearer_token(token: Secret) -> Credentials:
 
 def basic_login(username: str, password: Secret) -> Credentials:
     """A name and a password."""
-    encoded = base64.b64encode(f"{username}:{password.reveal()}".encode()).decode()
-    return Credentials(Secret(f"Basic {encoded}"), Secret(encoded), password)
+    login = base64.b64encode(f"{username}:{password.reveal()}".encode()).decode()
+    return Credentials(Secret(f"Basic {login}"), Secret(login), password)
 
 
 @dataclass(frozen=True, slots=True)

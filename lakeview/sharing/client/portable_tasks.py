@@ -182,8 +182,8 @@ def shared_changes(
 
     answer = client.changes(table, start, end)
     depth, header = config.max_schema_depth, answer.head
-    recorded = header.format is ResponseFormat.DELTA
-    head = read_head(header.protocol, header.metadata, address, depth, recorded=recorded)
+    is_delta = header.format is ResponseFormat.DELTA
+    head = read_head(header.protocol, header.metadata, address, depth, recorded=is_delta)
     files = _within(answer.files, start, end)
     last = end if isinstance(end, int) else _LATEST
     schemas = [(version, metadata) for version, metadata in answer.schemas if version <= last]

@@ -38,20 +38,20 @@ class SharedState:
     """
 
     def __init__(
-        self, client: SharingClient, table: TableName, head: Head, *, pinned: bool, address: str, config: Config,
+        self, client: SharingClient, table: TableName, head: Head, *, is_pinned: bool, address: str, config: Config,
         blocks: Blocks,
     ) -> None:  # fmt: skip
         self.head = head
         self.version = head.version
-        self.pinned = pinned
+        self.is_pinned = is_pinned
         self._client = client
         self._table = table
         self._address = address
         self._lock = threading.RLock()
         self._frame: pl.DataFrame | None = None
         self._refresh_token: str | None = None
-        recorded = head.format is ResponseFormat.DELTA
-        self._head = read_head(head.protocol, head.metadata, address, config.max_schema_depth, recorded=recorded)
+        is_delta = head.format is ResponseFormat.DELTA
+        self._head = read_head(head.protocol, head.metadata, address, config.max_schema_depth, recorded=is_delta)
         self.schema = self._head.schema
         self.listed_files = ListedFiles(self._head, self._listing)
         self.files = SignedFiles(address, config, client.http, client.clock, blocks, {}, self._urls_again)
@@ -134,24 +134,24 @@ class SharedState:
 
     def _may_refresh(self) -> bool:
         # a server that ends its streams knows refresh tokens; older ones may refuse what they do not know
-        return not self.pinned and self._client.ends_streams
+        return not self.is_pinned and self._client.ends_streams
 
     def _query(self, request: QueryRequest) -> FileListing:
         """The files of this version; where the table has moved on, and its history is shared, by its number."""
         try:
             return self._send_query(request)
         except VersionNotFoundError as moved:
-            if self.pinned or moved.kind != _MOVED_ON:
+            if self.is_pinned or moved.kind != _MOVED_ON:
                 raise
             try:
                 listing = self._send_query(replace(request, version=self.version, include_refresh_token=False))
             except SharingError as error:
                 raise moved from error
-            self.pinned = True
+            self.is_pinned = True
             return listing
 
     def _send_query(self, request: QueryRequest) -> FileListing:
-        if self.pinned and request.refresh_token is None:
+        if self.is_pinned and request.refresh_token is None:
             request = replace(request, version=self.version)
         answer = self._client.query(self._table, request)
         self._check(answer)
@@ -226,8 +226,8 @@ def shared_versions(client: SharingClient, table: TableName, latest: int, *, loo
     numbers = range(latest, max(-1, latest - _MAX_VERSIONS), -1)
     if not look:
         return pl.DataFrame([(v, None, None, None) for v in numbers], schema=VERSIONS, orient="row")
-    shared, reason = first_version(client, table, latest)
-    first = latest if shared is None else shared
+    oldest, reason = first_version(client, table, latest)
+    first = latest if oldest is None else oldest
     rows = [(v, None, v >= first, None if v >= first else reason) for v in numbers]
     return pl.DataFrame(rows, schema=VERSIONS, orient="row")
 

@@ -58,7 +58,7 @@ class SharedTable(OneLine):
         self._states: dict[int, SharedState] = {}
         head = head_of(self.client, table)
         self._latest = head.version
-        self._remember(head, pinned=False)
+        self._remember(head, is_pinned=False)
 
     @property
     def address(self) -> str:
@@ -165,8 +165,8 @@ class SharedTable(OneLine):
         if not row_tracking:
             enough = state.enough if paths is None else None
             return lazy_rows(of_files(state.tasks, paths), state.schema, state.files, enough=enough)
-        scan, tracked = state.listed_files.tracked_scan()
-        return lazy_rows(of_files(scan.tasks, paths), tracked, state.files)
+        scan, schema = state.listed_files.tracked_scan()
+        return lazy_rows(of_files(scan.tasks, paths), schema, state.files)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
@@ -229,16 +229,16 @@ class SharedTable(OneLine):
         with self._lock:
             if version is not None and version in self._states:
                 return self._states[version]
-            pinned = version != self._latest
-            head = head_of(self.client, self.name, version if pinned else None, at)
-            if not pinned and head.version != version:  # it moved on since it was asked for its version
-                head, pinned = head_of(self.client, self.name, version), True
-            return self._remember(head, pinned=pinned)
+            is_pinned = version != self._latest
+            head = head_of(self.client, self.name, version if is_pinned else None, at)
+            if not is_pinned and head.version != version:  # it moved on since it was asked for its version
+                head, is_pinned = head_of(self.client, self.name, version), True
+            return self._remember(head, is_pinned=is_pinned)
 
-    def _remember(self, head: Head, *, pinned: bool) -> SharedState:
+    def _remember(self, head: Head, *, is_pinned: bool) -> SharedState:
         if head.version not in self._states:
             self._states[head.version] = SharedState(
-                self.client, self.name, head, pinned=pinned, address=self.address, config=self._config,
+                self.client, self.name, head, is_pinned=is_pinned, address=self.address, config=self._config,
                 blocks=self._blocks,
             )  # fmt: skip
             while len(self._states) > _MAX_STATES:

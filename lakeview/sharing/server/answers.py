@@ -56,11 +56,11 @@ async def run_on_table(context: Context, place: Place, load: Callable[[Requested
 # -- heads
 
 
-def head(shared: SharedVersion, response_format: ResponseFormat, *, with_version: bool) -> bytes:
+def head(table_version: SharedVersion, response_format: ResponseFormat, *, with_version: bool) -> bytes:
     """The lines of protocol and metaData; `with_version`: with the version they are of."""
-    protocol, body = shared.heads[response_format]
+    protocol, body = table_version.heads[response_format]
     if with_version:
-        body = {**msgspec.to_builtins(body), "version": shared.version}
+        body = {**msgspec.to_builtins(body), "version": table_version.version}
     return encode_line("protocol", protocol) + encode_line("metaData", body)
 
 

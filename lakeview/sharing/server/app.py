@@ -198,8 +198,8 @@ async def _load_ahead(hub: Hub) -> None:
 def _load(hub: Hub, place: Place) -> None:
     try:
         target = hub.sources.current(place)
-        shared = target.shared_version(target.latest)
-        response_format = ResponseFormat.DELTA if shared.reader_features else ResponseFormat.PARQUET
-        shared.rows(response_format, response_format.value)
+        table_version = target.shared_version(target.latest)
+        response_format = ResponseFormat.DELTA if table_version.reader_features else ResponseFormat.PARQUET
+        table_version.rows(response_format, response_format.value)
     except (LakeviewError, Refusal) as error:
         _LOG.info("table %s is not loaded ahead: %s", place.table.name, error)

@@ -78,9 +78,9 @@ def check_settings(settings: Settings) -> Settings:
     recipients = [r if r.id else msgspec.structs.replace(r, id=_id("recipient", r.name)) for r in settings.recipients]
     _unique("recipient", (r.name for r in recipients))
     _unique("recipient id", (r.id or "" for r in recipients))
-    shared = {s.name.lower() for s in shares}
+    share_names = {s.name.lower() for s in shares}
     for recipient in recipients:
-        _check_recipient(recipient, shared)
+        _check_recipient(recipient, share_names)
     return msgspec.structs.replace(
         settings, shares=shares, recipients=recipients, endpoint=settings.endpoint.rstrip("/")
     )
@@ -103,16 +103,16 @@ def _check_values(settings: Settings) -> None:
         raise wrong(f"publicUrl {settings.public_url!r} is no http or https address")
 
 
-def _check_recipient(recipient: Recipient, shared: Collection[str]) -> None:
-    reserved = BEARER.name in (recipient.name.lower(), (recipient.id or "").lower())
-    if reserved or not _PERSON.fullmatch(recipient.name):
+def _check_recipient(recipient: Recipient, share_names: Collection[str]) -> None:
+    is_reserved = BEARER.name in (recipient.name.lower(), (recipient.id or "").lower())
+    if is_reserved or not _PERSON.fullmatch(recipient.name):
         raise wrong(
             f"{recipient.name[:80]!r} is no name for a recipient",
             f"use at most 255 characters that can be printed; {BEARER.name} is who shows authorization.bearerToken",
         )
     _check_id("recipient", recipient.name, recipient.id)
     for share in recipient.shares:
-        if share != "*" and share.lower() not in shared:
+        if share != "*" and share.lower() not in share_names:
             raise wrong(f"recipient {recipient.name} is granted {share}, which is no share")
 
 

@@ -40,14 +40,14 @@ def heads(
         size=size,
         num_files=files,
     )
-    recorded = {
+    body = {
         **msgspec.to_builtins(metadata),
         # "format.options must be an object": the kernel's clients refuse anything else
         "format": {"provider": metadata.format.provider, "options": dict(metadata.format.options or {})},
         "partitionColumns": list(metadata.partition_columns or ()),
         "configuration": own,
     }
-    delta = {"deltaMetadata": without_nulls(recorded)} | without_nulls({"size": size, "numFiles": files})
+    delta = {"deltaMetadata": without_nulls(body)} | without_nulls({"size": size, "numFiles": files})
     delta_protocol = {"deltaProtocol": without_nulls(msgspec.to_builtins(protocol))}
     return {
         ResponseFormat.PARQUET: (ProtocolLine(min_reader_version=1), plain),

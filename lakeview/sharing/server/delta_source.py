@@ -186,7 +186,7 @@ class ChangeLines:
     def batches(self) -> Iterator[ChangeBatch]:
         """Batches of a few hundred rows: what is decoded ahead of them is one piece of the log, about 4 MiB."""
         begin, end, feed = self._range.begin, self._range.end, self._range.feed
-        skipped = begin.row
+        rows_to_skip = begin.row
         rows: list[Row] = []
         between: list[tuple[int, bytes]] = []
         begins: list[tuple[int, CommitRow]] = []
@@ -195,13 +195,13 @@ class ChangeLines:
             version = commit.version
             if version != last:
                 last, done = version, 0
-                if not skipped:
+                if not rows_to_skip:
                     begins.append((len(rows), CommitRow(version, 0)))
                     between += [(len(rows), line) for line in self._heads(version)]
-            dropped = min(skipped, len(commit.actions))
-            skipped -= dropped
-            done += dropped
-            for row in self._rows(commit, dropped):
+            first_row = min(rows_to_skip, len(commit.actions))
+            rows_to_skip -= first_row
+            done += first_row
+            for row in self._rows(commit, first_row):
                 if not begins:  # the first row of a batch that goes on with a version
                     begins.append((0, CommitRow(version, done)))
                 rows.append(row)

@@ -33,8 +33,8 @@ def authorize(hub: Hub, request: Request) -> tuple[Recipient, Place, str]:
     expires = int(until) if until.isascii() and until.isdecimal() and len(until) < 16 else 0
     grant = Grant(number, query.get("rcp", ""), expires)
     is_signed = hub.files.allows(grant, query.get("kid", ""), query.get("sig", ""), path)
-    repeated = len(query.multi_items()) != len(query)  # a client must not choose which of two values counts
-    if not is_signed or repeated or query.get("sp") != "r" or expires <= hub.seconds():
+    has_repeats = len(query.multi_items()) != len(query)  # a client must not choose which of two values counts
+    if not is_signed or has_repeats or query.get("sp") != "r" or expires <= hub.seconds():
         raise forbidden(_REFUSED)
     recipient = hub.catalogue.recipients_by_id.get(grant.recipient)
     place = None if recipient is None else hub.catalogue.table_of(recipient, number)

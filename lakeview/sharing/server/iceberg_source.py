@@ -131,8 +131,8 @@ class IcebergSource(Source):
             )
         names: dict[int, tuple[str, ...]] = {}
         numbers: dict[tuple[str, ...], int] = {}
-        for recorded in metadata.schemas.values():
-            for node in nodes(recorded.schema):
+        for entry in metadata.schemas.values():
+            for node in nodes(entry.schema):
                 number = None if node.field is None else node.field.id
                 if number is None:
                     continue

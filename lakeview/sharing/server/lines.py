@@ -146,8 +146,8 @@ def encode_rows(rows: pl.DataFrame, url: Url, close: str) -> bytes:
     vectors = rows["vector"]
     if vectors.null_count() < rows.height:
         vector_urls = iter(url(vectors.drop_nulls().to_list()))
-        signed = [None if v is None else next(vector_urls) for v in vectors]
-        parts += [pl.col("middle").fill_null(""), pl.Series("signed", signed, dtype=pl.String).fill_null("")]
+        urls_of_rows = [None if v is None else next(vector_urls) for v in vectors]
+        parts += [pl.col("middle").fill_null(""), pl.Series("signed", urls_of_rows, dtype=pl.String).fill_null("")]
     lines = rows.select(pl.concat_str(*parts, pl.col("tail"), pl.lit(close)).alias("line")).to_series()
     return "".join(lines.to_list()).encode(errors="surrogateescape")
 

@@ -57,12 +57,12 @@ class ShareConfiguration:
     def shared_tables(self) -> pl.DataFrame:
         """SHARED, in the configuration's order."""
         catalogue = Catalogue(self.settings)
-        granted = {name: {s.name for s in catalogue.shares(r)} for name, r in catalogue.recipients.items()}
+        grants = {name: {s.name for s in catalogue.shares(r)} for name, r in catalogue.recipients.items()}
         rows = [
             (
                 place.share.name, place.schema.name, place.table.name, place.table.location,
                 _history(place.table), _view(place.table),
-                ", ".join(name for name, shares in granted.items() if place.share.name in shares),
+                ", ".join(name for name, shares in grants.items() if place.share.name in shares),
             )
             for place in catalogue.tables()
         ]  # fmt: skip

@@ -72,12 +72,12 @@ async def metadata(context: Context) -> Response:
     if number is not None and at is not None:
         raise bad_parameter("Please only provide one of: version, timestamp")
     options = answer_options(context.request.headers)
-    shared = await run_on_table(context, place, lambda target: target.shared_version(target.version(number, at)))
-    response_format = shared.response_format(options)
-    body = head(shared, response_format, with_version=number is not None or at is not None)
-    context.entry.version = shared.version
+    table_version = await run_on_table(context, place, lambda target: target.shared_version(target.version(number, at)))
+    response_format = table_version.response_format(options)
+    body = head(table_version, response_format, with_version=number is not None or at is not None)
+    context.entry.version = table_version.version
     more = answer_headers(options, response_format, end_stream=False)
-    return Response(body, headers={"Content-Type": LINES, VERSION_HEADER: str(shared.version), **more})
+    return Response(body, headers={"Content-Type": LINES, VERSION_HEADER: str(table_version.version), **more})
 
 
 async def query(context: Context) -> Response:
@@ -96,22 +96,23 @@ async def query(context: Context) -> Response:
         request.max_files, options.capabilities, options.id_hash,
     ) if is_paged else ""  # fmt: skip
     page = context.open_position("pages", request.page_token, place.share_key, mark)
-    pinned = page or context.open_position("refresh", request.refresh_token, place.share_key, place.id)
+    position = page or context.open_position("refresh", request.refresh_token, place.share_key, place.id)
 
     def load(target: RequestedTable) -> tuple[RequestedTable, SharedVersion]:
-        return target, target.past(target.version(request.version, at) if pinned is None else pinned.version)
+        return target, target.past(target.version(request.version, at) if position is None else position.version)
 
-    target, shared = await run_on_table(context, place, load)
+    target, table_version = await run_on_table(context, place, load)
     recipient = context.caller.recipient.name
-    selection = await context.hub.compute(recipient, lambda: _select_files(context, shared, request, options))
+    selection = await context.hub.compute(recipient, lambda: _select_files(context, table_version, request, options))
     context.entry.hints = hints_text(request)
-    return _stream_files(context, target, shared, selection, request, options, 0 if page is None else page.row, mark)
+    start = 0 if page is None else page.row
+    return _stream_files(context, target, table_version, selection, request, options, start, mark)
 
 
 def _stream_files(
     context: Context,
     target: RequestedTable,
-    shared: SharedVersion,
+    table_version: SharedVersion,
     selection: tuple[ResponseFormat, PackedRows],
     request: QueryRequest,
     options: AnswerOptions,
@@ -126,8 +127,8 @@ def _stream_files(
     rows = files.slice(start, min(request.max_files or most, most)) if is_paged else files
     ends = options.end_stream or is_paged or request.include_refresh_token
     url, expires = url_signer(context, target)
-    times = {} if shared.timestamp is None else {"timestamp": shared.timestamp}
-    close = closing(expires, **({"version": shared.version, **times} if with_version else {}))
+    times = {} if table_version.timestamp is None else {"timestamp": table_version.timestamp}
+    close = closing(expires, **({"version": table_version.version, **times} if with_version else {}))
 
     def chunks() -> Iterator[bytes]:
         for part in rows.frames():
@@ -137,20 +138,20 @@ def _stream_files(
         next_row = start + rows.height
         follows, place = next_row < files.height, target.place
         return EndStreamAction(
-            next_page_token=context.seal_position("pages", place.share_key, mark, shared.version, row=next_row)
+            next_page_token=context.seal_position("pages", place.share_key, mark, table_version.version, row=next_row)
             if follows
             else None,
-            refresh_token=context.seal_position("refresh", place.share_key, place.id, shared.version)
+            refresh_token=context.seal_position("refresh", place.share_key, place.id, table_version.version)
             if request.include_refresh_token
             else None,
             min_url_expiration_timestamp=expires * 1000 if rows.height else None,
         )
 
-    context.entry.version, context.entry.files = shared.version, rows.height
+    context.entry.version, context.entry.files = table_version.version, rows.height
     return stream(
         context,
-        shared.version,
-        head(shared, response_format, with_version=with_version),
+        table_version.version,
+        head(table_version, response_format, with_version=with_version),
         chunks(),
         end if ends else None,
         answer_headers(options, response_format, end_stream=ends),
@@ -158,20 +159,20 @@ def _stream_files(
 
 
 def _select_files(
-    context: Context, shared: SharedVersion, request: QueryRequest, options: AnswerOptions
+    context: Context, table_version: SharedVersion, request: QueryRequest, options: AnswerOptions
 ) -> tuple[ResponseFormat, PackedRows]:
     """The format and the rows that answer a query, before pages are cut: hints first, then the limit; both skip whole
     files only."""
     settings = context.hub.settings
-    response_format = shared.response_format(options)
-    rows = shared.rows(response_format, options.id_hash or response_format.value)
+    response_format = table_version.response_format(options)
+    rows = table_version.rows(response_format, options.id_hash or response_format.value)
     conditions, parsing = [], Budget(PARSING_CPU)
     if request.predicate_hints and settings.evaluate_predicate_hints:
-        conditions.append(sql_condition(request.predicate_hints, shared.schema, parsing))
+        conditions.append(sql_condition(request.predicate_hints, table_version.schema, parsing))
     if request.json_predicate_hints and settings.evaluate_json_predicate_hints:
-        conditions.append(json_condition(request.json_predicate_hints, shared.schema, parsing))
+        conditions.append(json_condition(request.json_predicate_hints, table_version.schema, parsing))
     if conditions or request.limit_hint is not None:
-        rows = rows.filter(shared.index.limit_files(shared.index.keep(*conditions), request.limit_hint))
+        rows = rows.filter(table_version.index.limit_files(table_version.index.keep(*conditions), request.limit_hint))
     return response_format, rows
 
 
