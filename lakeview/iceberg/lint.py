@@ -108,13 +108,13 @@ def _dangling(metadata: Metadata) -> Iterator[Finding]:
             f"order {metadata.default_sort_order_id}",
             "Sorting",
         )
-    described = [s.get("snapshot-id") for s in (*metadata.statistics, *metadata.partition_statistics)]
-    if missing := [i for i in described if not (isinstance(i, int) and i in metadata.snapshots)]:
+    snapshot_ids = [s.get("snapshot-id") for s in (*metadata.statistics, *metadata.partition_statistics)]
+    if missing := [i for i in snapshot_ids if not (isinstance(i, int) and i in metadata.snapshots)]:
         yield spec_finding(
             "statistics-file-without-snapshot",
             Severity.NOTE,
             "Statistics files belong to snapshots that are not there",
-            f"{len(missing):,} of {len(described):,}",
+            f"{len(missing):,} of {len(snapshot_ids):,}",
             "Table Statistics",
         )
 
@@ -200,9 +200,9 @@ def _readable(metadata: Metadata, versions: pl.DataFrame) -> Iterator[Finding]:
 def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterator[Finding]:
     manifests = tree.manifests(current)
     columns = [f.id for _, f in metadata.schema.leaves() if f.id is not None]
-    recorded = tree.entries(manifests, [*columns, FILE_PATH_ID])
-    yield from _counts(manifests, recorded)
-    entries = recorded.filter(pl.col("status") != 2)
+    all_entries = tree.entries(manifests, [*columns, FILE_PATH_ID])
+    yield from _counts(manifests, all_entries)
+    entries = all_entries.filter(pl.col("status") != 2)
     data, deletes = entries.filter(pl.col("content") == 0), entries.filter(pl.col("content") != 0)
     yield from _totals(current.summary, data, deletes)
     twice = data.filter(pl.col("path").is_duplicated())["path"].unique(maintain_order=True)

@@ -47,6 +47,6 @@ def trusting(
     configured: those hold."""
     storage = open_storage(root, options=storage_options, config=config)
     if relocate and not config.roots:
-        trusted = replace(config, roots=(storage.root, *relocate.values()))
-        storage = open_storage(root, options=storage_options, config=trusted)
+        config = replace(config, roots=(storage.root, *relocate.values()))
+        storage = open_storage(root, options=storage_options, config=config)
     return storage

@@ -29,13 +29,13 @@ def schema_findings(metadata: Metadata) -> Iterator[Finding]:
 def _changes(schemas: Iterable[RecordedSchema], current: RecordedSchema, version: int) -> Iterator[Finding]:
     """Each type that a column had once and may not have become what it is, with the first schema that has it."""
     fields = struct_fields(current.schema)
-    compared: set[tuple[int, str, object]] = set()
+    keys: set[tuple[int, str, object]] = set()
     for before in schemas:
         for field_id, (_, old) in struct_fields(before.schema).items():
             key = (field_id, str(old.type), lengths(old))
-            if field_id not in fields or key in compared:
+            if field_id not in fields or key in keys:
                 continue
-            compared.add(key)
+            keys.add(key)
             path, field = fields[field_id]
             if not (may_become(old.type, field.type, version) and lengths(old) == lengths(field)):
                 yield spec_finding(
@@ -49,8 +49,8 @@ def _changes(schemas: Iterable[RecordedSchema], current: RecordedSchema, version
                 )
 
 
-def _reserved_ids(recorded: RecordedSchema) -> Iterator[Finding]:
-    for field_id, (path, _) in struct_fields(recorded.schema).items():
+def _reserved_ids(recorded_schema: RecordedSchema) -> Iterator[Finding]:
+    for field_id, (path, _) in struct_fields(recorded_schema.schema).items():
         if field_id > _HIGHEST_ID:
             yield spec_finding(
                 "field-id-reserved",
@@ -62,10 +62,10 @@ def _reserved_ids(recorded: RecordedSchema) -> Iterator[Finding]:
             )
 
 
-def _identifiers(recorded: RecordedSchema) -> Iterator[Finding]:
-    fields = struct_fields(recorded.schema)
+def _identifiers(recorded_schema: RecordedSchema) -> Iterator[Finding]:
+    fields = struct_fields(recorded_schema.schema)
     optional = {path for path, field in fields.values() if field.nullable}
-    for field_id in recorded.identifier_field_ids:
+    for field_id in recorded_schema.identifier_field_ids:
         path, field = fields.get(field_id, ((), None))
         if field is None:
             why = "it is no column outside lists and maps"

@@ -177,8 +177,8 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         leaves = asked_leaves(schema, columns)
         parts = []
         for entries in files.each_data_entries([f.id for _, f in leaves if f.id is not None]):
-            deleted = files.deletion_columns(entries)
-            parts.append(statistics_frame(entries, deleted["deletion_vector"], deleted["deleted_records"], leaves))
+            deletes = files.deletion_columns(entries)
+            parts.append(statistics_frame(entries, deletes["deletion_vector"], deletes["deleted_records"], leaves))
         return pl.concat(parts, rechunk=False)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:

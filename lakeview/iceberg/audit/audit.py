@@ -212,9 +212,9 @@ def _differences(snapshot: SnapshotEntry, counts: Totals) -> dict[str, int]:
     differences: dict[str, int] = {}
     for key, count in counts.items():
         text = snapshot.summary.get(key)
-        recorded = whole(text, None) if isinstance(text, str) else None
-        if recorded is not None and count is not None:
-            differences[key] = recorded - count
+        summary_count = whole(text, None) if isinstance(text, str) else None
+        if summary_count is not None and count is not None:
+            differences[key] = summary_count - count
     return differences
 
 
@@ -259,8 +259,8 @@ def _rows_case(version: int, rows_in: int, most: int, bound: int, broad: bool) -
     if rows_in == least and not broad:
         return proven(version)
     if rows_in > most or (rows_in < least and not broad):
-        expected = most if most == least else f"{least:,} to {most:,}"
-        return violated(version, "the number of rows changed", expected, rows_in)
+        expected_rows = most if most == least else f"{least:,} to {most:,}"
+        return violated(version, "the number of rows changed", expected_rows, rows_in)
     return unknowable(version, "how many rows the delete files deleted is not recorded")
 
 

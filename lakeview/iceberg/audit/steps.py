@@ -117,13 +117,13 @@ def _step(
         came, went = live, was
     latest = new_entries["sequence_number"].max()
     status, is_own = pl.col("status"), pl.col("snapshot_id") == snapshot.snapshot_id
-    arrived, departed = _once(came), _once(went)
+    arrivals, departures = _once(came), _once(went)
     # pyiceberg marks entries of version 1 as EXISTING that are new, and leaves DELETED ones the snapshot of their file
-    is_new = (status == 1) | ((status == 0) & pl.col("file").is_in(arrived["file"].implode()))
-    is_lost = (status == 2) & (is_own | pl.col("file").is_in(departed["file"].implode()))
-    added, deleted = new_entries.filter(is_own & is_new), new_entries.filter(is_lost)
+    is_new = (status == 1) | ((status == 0) & pl.col("file").is_in(arrivals["file"].implode()))
+    is_lost = (status == 2) & (is_own | pl.col("file").is_in(departures["file"].implode()))
+    added_entries, deleted_entries = new_entries.filter(is_own & is_new), new_entries.filter(is_lost)
     latest_number = latest if isinstance(latest, int) else None
-    return Step(position, snapshot, parent, base, added, deleted, arrived, departed, latest_number)
+    return Step(position, snapshot, parent, base, added_entries, deleted_entries, arrivals, departures, latest_number)
 
 
 def _once(entries: pl.DataFrame) -> pl.DataFrame:

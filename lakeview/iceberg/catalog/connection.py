@@ -58,8 +58,8 @@ def connected_catalog(name: str, properties: Mapping[str, Any]) -> Catalog:
     options = dict(properties)
     kind = str(options.get("type", "")).lower()
     if not kind and "py-catalog-impl" not in options:
-        inferred = infer_catalog_type(name, options)
-        kind = inferred.value if inferred else ""
+        catalog_type = infer_catalog_type(name, options)
+        kind = catalog_type.value if catalog_type else ""
     if kind == CatalogType.REST.value:
         from lakeview.iceberg.catalog.rest import LocatingRestCatalog
 

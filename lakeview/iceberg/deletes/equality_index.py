@@ -41,8 +41,8 @@ class EqualityIndex:
     def __init__(self, deletes: pl.DataFrame, fields: Mapping[int, Field], global_specs: Sequence[int]) -> None:
         self._deletes = deletes.with_row_index("delete").filter(pl.col("content") == 2)
         self._ids = [frozenset(ids or ()) for ids in self._deletes["equality_ids"].to_list()]
-        compared = frozenset[int]().union(*self._ids)
-        self._fields = {i: field for i, field in fields.items() if i in compared and is_ordered(field)}
+        field_ids = frozenset[int]().union(*self._ids)
+        self._fields = {i: field for i, field in fields.items() if i in field_ids and is_ordered(field)}
         self._global_specs = list(global_specs)
 
     @property
@@ -87,9 +87,9 @@ class EqualityIndex:
         files: dict[tuple[Any, ...] | None, list[int]] = {}
         for row, place in enumerate(_places(data) if local else [()] * data.height):
             files.setdefault(place if place in local else None, []).append(row)
-        shared = anywhere.arg_true().to_list()
+        global_deletes = anywhere.arg_true().to_list()
         for key, rows in files.items():
-            deletes = sorted([*shared, *(() if key is None else local[key])])
+            deletes = sorted([*global_deletes, *(() if key is None else local[key])])
             if deletes:
                 yield np.array(rows), np.array(deletes)
 
@@ -108,7 +108,7 @@ class _Values:
 class _Column:
     """One column of data files and deletes. `compared`: by which deletes."""
 
-    def __init__(self, data: pl.DataFrame, deletes: pl.DataFrame, field: Field, compared: Sequence[bool]) -> None:
+    def __init__(self, data: pl.DataFrame, deletes: pl.DataFrame, field: Field, is_compared: Sequence[bool]) -> None:
         bounds = [_bounds(entries, field) for entries in (data, deletes)]
         every = pl.concat([side for pair in bounds for side in pair]).rank("dense").cast(pl.Int64)
         top = every.len() + 1
@@ -118,7 +118,7 @@ class _Column:
         self._deletes = _values(
             deletes, field, every.slice(after, lengths[1]), every.slice(after + lengths[1], lengths[1]), top
         )
-        self._others = ~np.array(compared)
+        self._others = ~np.array(is_compared)
 
     def meeting(self, files: _Rows, deletes: _Rows) -> _Booleans:
         """Whether each of these deletes may hold a value of each of these files, or does not compare this column."""

@@ -120,7 +120,7 @@ def _by_value(left: pl.DataFrame, equality: pl.DataFrame, same: list[str], globa
         pl.DataFrame.join_asof, left_on="data_sequence", right_on="sequence_number", strategy="forward",
         allow_exact_matches=False, check_sortedness=False,
     )  # fmt: skip
-    joined = nearest(nearest(files, local, by="place").drop("sequence_number", strict=False), anywhere)
+    rows = nearest(nearest(files, local, by="place").drop("sequence_number", strict=False), anywhere)
     since = pl.max_horizontal("data_first", pl.min_horizontal("local", "anywhere"))
     reach = pl.col("local").is_not_null() | pl.col("anywhere").is_not_null()
-    return joined.filter(reach).select("data", since=since)
+    return rows.filter(reach).select("data", since=since)

@@ -87,7 +87,7 @@ class IcebergDeletes:
     `recorded`: the data file's path as recorded, by which position deletes name it; `data`: the task that reads it.
     """
 
-    recorded: str
+    recorded_path: str
     data: FileTask
     vector: VectorPlace | None = None
     positions: tuple[FileTask, ...] = ()
@@ -98,7 +98,7 @@ class IcebergDeletes:
         bitmap = pyroaring.BitMap64() if self.vector is None else self.vector.bitmap(storage)
         for task in self.positions:
             rows = _cached_positions(storage, task, _by_path)
-            mine = rows.filter(pl.col("path") == self.recorded)
+            mine = rows.filter(pl.col("path") == self.recorded_path)
             if mine.height:
                 bitmap |= pyroaring.BitMap64(mine["pos"][0].to_numpy())
         for group in self.equality:
@@ -107,13 +107,13 @@ class IcebergDeletes:
 
     def _equal(self, group: EqualityDeletes, storage: Storage) -> pyroaring.BitMap64:
         """Rows equal to a deleted one in every column: null equals null, NaN equals NaN."""
-        deleted = pl.concat([_cached_positions(storage, task, _keys) for task in group.files]).unique()
+        deleted_keys = pl.concat([_cached_positions(storage, task, _keys) for task in group.files]).unique()
         bitmap = pyroaring.BitMap64()
         start = 0
         for batch in read_task(replace(self.data, schema=group.schema), storage):
             rows = _leaves(batch).with_row_index("position", offset=start)
-            keys = deleted.columns
-            hit = rows.join(deleted, on=keys, how="semi", nulls_equal=True)["position"]
+            keys = deleted_keys.columns
+            hit = rows.join(deleted_keys, on=keys, how="semi", nulls_equal=True)["position"]
             bitmap |= pyroaring.BitMap64(hit.to_list())
             start += batch.num_rows
         return bitmap

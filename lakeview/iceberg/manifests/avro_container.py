@@ -150,10 +150,10 @@ def _blocks(reader: _Reader, sync: bytes, codec: str) -> list[Block]:
     while reader.at < len(reader.data):
         count, size = reader.long(), reader.long()
         start = reader.at
-        packed = reader.take(size)
+        data = reader.take(size)
         if reader.take(_SYNC) != sync:
             raise ValueError(f"the block at {start} is not followed by the file's marker")
-        content = inflate(packed, codec, room)
+        content = inflate(data, codec, room)
         room -= len(content)
         if not 0 <= count <= len(content):  # no record of ours takes less than a byte
             raise ValueError(f"the block at {start} claims {count} records in {len(content)} bytes")
@@ -171,25 +171,25 @@ def _snappy_length(content: bytes) -> int:
     raise ValueError("a snappy block does not tell its length")
 
 
-def inflate(packed: bytes, codec: str, limit: int = limits.AVRO_BYTES) -> bytes:
+def inflate(data: bytes, codec: str, limit: int = limits.AVRO_BYTES) -> bytes:
     """A block without its compression; ValueError if it is broken, or longer than `limit`."""
     try:
         match codec:
             case "null":
-                block = packed
+                block = data
             case "deflate":
-                block = _inflate_rest(zlib.decompressobj(-15), packed, limit)
+                block = _inflate_rest(zlib.decompressobj(-15), data, limit)
             case "bzip2":
-                block = _inflate_rest(bz2.BZ2Decompressor(), packed, limit)
+                block = _inflate_rest(bz2.BZ2Decompressor(), data, limit)
             case "xz":
-                block = _inflate_rest(lzma.LZMADecompressor(), packed, limit)
+                block = _inflate_rest(lzma.LZMADecompressor(), data, limit)
             case "snappy":
-                length = _snappy_length(packed)
+                length = _snappy_length(data)
                 if length > limit:
                     raise ValueError(f"a block claims to inflate to {length:,} bytes")
-                block = pa.Codec("snappy").decompress(packed[:-4], length, asbytes=True)  # a checksum follows
+                block = pa.Codec("snappy").decompress(data[:-4], length, asbytes=True)  # a checksum follows
             case _:
-                with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
+                with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
                     block = stream.read(limit + 1)
     except (zlib.error, OSError, lzma.LZMAError, EOFError, pa.ArrowException) as error:
         raise ValueError(f"a block cannot be inflated: {error}") from error
@@ -198,9 +198,9 @@ def inflate(packed: bytes, codec: str, limit: int = limits.AVRO_BYTES) -> bytes:
     return block
 
 
-def _inflate_rest(inflator: Any, packed: bytes, limit: int) -> bytes:
+def _inflate_rest(inflator: Any, data: bytes, limit: int) -> bytes:
     """The whole of a compressed stream, or one byte more than allowed."""
-    block: bytes = inflator.decompress(packed, limit + 1)
+    block: bytes = inflator.decompress(data, limit + 1)
     if len(block) <= limit and not inflator.eof:
         raise ValueError("a block's compressed bytes are cut off")
     return block

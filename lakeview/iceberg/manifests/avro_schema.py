@@ -77,48 +77,48 @@ class _SchemaById:
         self._types: dict[str, Any] = {}
         self._counter = 0
         self._inside = 0  # names that stand for what is looked at now
-        self._repeated = 0
+        self._repeats = 0
 
-    def type(self, described: Any, depth: int) -> Any:
+    def type(self, schema: Any, depth: int) -> Any:
         if depth > limits.AVRO_DEPTH:
             raise ValueError("its schema is nested too deep, or in itself")
-        self._repeated += bool(self._inside)
-        if self._repeated > limits.AVRO_TYPES:
+        self._repeats += bool(self._inside)
+        if self._repeats > limits.AVRO_TYPES:
             raise ValueError("its schema uses the same types too often")
-        if isinstance(described, list):
-            branches = [self.type(b, depth + 1) for b in described]
+        if isinstance(schema, list):
+            branches = [self.type(b, depth + 1) for b in schema]
             # Branches without bytes leave only the branch's number: BigQuery has a nullable record without fields.
             return "long" if all(b in ("null", None) for b in branches) and len(branches) > 1 else branches
-        if isinstance(described, str):
-            return described if described in _PRIMITIVES else self._again(described, depth)
-        match described["type"]:
+        if isinstance(schema, str):
+            return schema if schema in _PRIMITIVES else self._again(schema, depth)
+        match schema["type"]:
             case "record" | "fixed" | "enum":
-                return self._named_type(described, depth)
+                return self._named_type(schema, depth)
             case "array":
-                return self._array(described, depth)
+                return self._array(schema, depth)
             case "map":
-                return {"type": "map", "values": self._with_bytes(self.type(described["values"], depth + 1))}
+                return {"type": "map", "values": self._with_bytes(self.type(schema["values"], depth + 1))}
             case list() | dict() as inner:
                 return self.type(inner, depth + 1)
-        return self._again(described["type"], depth) if described["type"] not in _PRIMITIVES else _plain(described)
+        return self._again(schema["type"], depth) if schema["type"] not in _PRIMITIVES else _plain(schema)
 
-    def _named_type(self, described: Any, depth: int) -> Any:
+    def _named_type(self, schema: Any, depth: int) -> Any:
         """A record, fixed or enum under a name of our own; None for a record whose fields have no bytes."""
-        self._remember(described)
-        fields = [self._field(f, depth) for f in described["fields"]] if described["type"] == "record" else []
+        self._remember(schema)
+        fields = [self._field(f, depth) for f in schema["fields"]] if schema["type"] == "record" else []
         self._counter += 1
         name = f"r{self._counter}"
-        match described["type"]:
+        match schema["type"]:
             case "fixed":
-                return {**_plain_fixed(described), "name": name}
+                return {**_plain_fixed(schema), "name": name}
             case "enum":
-                return {"type": "enum", "name": name, "symbols": described["symbols"]}
+                return {"type": "enum", "name": name, "symbols": schema["symbols"]}
         with_bytes = [f for f in fields if f["type"] is not None]
         return {"type": "record", "name": name, "fields": with_bytes} if with_bytes else None
 
-    def _remember(self, described: Any) -> None:
-        for name in (described["name"], f"{described.get('namespace', '')}.{described['name']}"):
-            self._types[name] = described
+    def _remember(self, schema: Any) -> None:
+        for name in (schema["name"], f"{schema.get('namespace', '')}.{schema['name']}"):
+            self._types[name] = schema
 
     def _again(self, name: str, depth: int) -> Any:
         if name not in self._types:
@@ -128,17 +128,17 @@ class _SchemaById:
         self._inside -= 1
         return type_
 
-    def _field(self, described: Any, depth: int) -> dict[str, Any]:
-        field_id = described.get("field-id", self._names.get(described["name"]))
-        name = NO_ID + described["name"] if _LIKE_AN_ID.fullmatch(described["name"]) else described["name"]
+    def _field(self, schema: Any, depth: int) -> dict[str, Any]:
+        field_id = schema.get("field-id", self._names.get(schema["name"]))
+        name = NO_ID + schema["name"] if _LIKE_AN_ID.fullmatch(schema["name"]) else schema["name"]
         if isinstance(field_id, int) and field_id >= 0:
             name = f"f{field_id}"
-        type_ = self.type(described["type"], depth + 1)
+        type_ = self.type(schema["type"], depth + 1)
         return {"name": name, "type": None if type_ == "null" else type_}
 
-    def _array(self, described: Any, depth: int) -> dict[str, Any]:
-        items = self._with_bytes(self.type(described["items"], depth + 1))
-        if described.get("logicalType") == "map" and isinstance(items, dict) and len(items.get("fields", ())) == 2:
+    def _array(self, schema: Any, depth: int) -> dict[str, Any]:
+        items = self._with_bytes(self.type(schema["items"], depth + 1))
+        if schema.get("logicalType") == "map" and isinstance(items, dict) and len(items.get("fields", ())) == 2:
             pairs = zip(items["fields"], ("key", "value"), strict=True)
             items = {**items, "fields": [{**f, "name": name} for f, name in pairs]}
         return {"type": "array", "items": items}
@@ -159,22 +159,22 @@ def _takes_bytes(type_: Any) -> bool:
     return True
 
 
-def _plain_fixed(described: Mapping[str, Any]) -> Mapping[str, Any]:
-    size = described["size"]
+def _plain_fixed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    size = schema["size"]
     if not isinstance(size, int) or not 0 <= size < 1 << 31:
         raise ValueError(f"its schema has a type of {size!r} bytes")
-    type_ = _plain(described)
+    type_ = _plain(schema)
     return {"size": size, **(type_ if isinstance(type_, Mapping) else {"type": "fixed"})}
 
 
-def _plain(described: Mapping[str, Any]) -> Any:
+def _plain(schema: Mapping[str, Any]) -> Any:
     """A primitive, or a fixed, with what changes how it is read; meanings no reader has a type for are left out."""
-    match described.get("logicalType"):
+    match schema.get("logicalType"):
         case "duration":
-            return described["type"]
+            return schema["type"]
         case "decimal":
-            precision, scale = described.get("precision"), described.get("scale", 0)
+            precision, scale = schema.get("precision"), schema.get("scale", 0)
             if not (isinstance(precision, int) and isinstance(scale, int) and 0 <= scale <= precision <= 38):
-                return described["type"]
-    type_ = {k: described[k] for k in ("type", "logicalType", "precision", "scale", "adjust-to-utc") if k in described}
-    return type_ if len(type_) > 1 else described["type"]
+                return schema["type"]
+    type_ = {k: schema[k] for k in ("type", "logicalType", "precision", "scale", "adjust-to-utc") if k in schema}
+    return type_ if len(type_) > 1 else schema["type"]

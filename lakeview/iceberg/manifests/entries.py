@@ -139,10 +139,10 @@ def _read_entries(
     """Entries of manifests of one schema as their files have them, partitions typed."""
     fields = _ENTRY_FIELDS | _METRIC_FIELDS if metrics else _ENTRY_FIELDS
     if len(group) > 1:
-        joined = read_joined([m.container for m in group], "f100", fields)
+        joined_rows = read_joined([m.container for m in group], "f100", fields)
         with suppress(LakeviewError):  # one by one they tell which of them it is
-            if joined is not None:
-                rows = _flat(joined, group[0].path)
+            if joined_rows is not None:
+                rows = _flat(joined_rows, group[0].path)
                 return typed_partition(_entries(rows, group[0].path, metrics), columns, group[0].path)
     return pl.concat(
         [

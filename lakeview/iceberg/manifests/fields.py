@@ -22,18 +22,18 @@ def require(frame: pl.DataFrame, columns: tuple[str, ...], path: str) -> None:
         raise corrupt(path, f"it lacks the field {missing[0].removeprefix('f')}, which every such file has")
 
 
-def column(frame: pl.DataFrame, recorded: str, name: str, dtype: pl.DataType, path: str) -> pl.Series:
+def column(frame: pl.DataFrame, field_name: str, name: str, dtype: pl.DataType, path: str) -> pl.Series:
     """A column by its id in the declared type; nulls where the file does not have it. CorruptTableError for a column of
     a type from which there is no way."""
-    if recorded not in frame.columns:
+    if field_name not in frame.columns:
         return _nothing(name, dtype=dtype).clear(frame.height)
-    series = frame[recorded].alias(name)
+    series = frame[field_name].alias(name)
     if series.dtype == dtype:
         return series
     try:
         return _cast_series(series, dtype)
     except (pl.exceptions.PolarsError, TypeError) as error:
-        raise corrupt(path, f"its field {recorded.removeprefix('f')} is {series.dtype}, not {dtype}") from error
+        raise corrupt(path, f"its field {field_name.removeprefix('f')} is {series.dtype}, not {dtype}") from error
 
 
 _nothing = cache(pl.Series)

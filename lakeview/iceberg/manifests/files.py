@@ -81,7 +81,7 @@ class IcebergFiles:
         the current one, or in the newest that has it."""
         current = self._metadata.current_schema_id
         order = sorted(self._metadata.schemas.values(), key=lambda s: (s.schema_id == current, s.schema_id))
-        return {field.id: field for recorded in order for field in recorded.schema if field.id is not None}
+        return {field.id: field for each in order for field in each.schema if field.id is not None}
 
     def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
         """Which deletes apply to which of these data files; of equality deletes whether there is one."""
@@ -114,8 +114,8 @@ class IcebergFiles:
         the same files and rows, and where there are no deletes, which neither of them counts in rows of data. Else
         nothing is known; nor are bytes that it leaves out.
         """
-        recorded = {} if self._snapshot is None else self._snapshot.summary
-        summary = {k: v for k, v in recorded.items() if isinstance(v, str)}
+        all_values = {} if self._snapshot is None else self._snapshot.summary
+        summary = {k: v for k, v in all_values.items() if isinstance(v, str)}
         count, rows, size = (
             whole(summary.get(f"total-{name}"), None) for name in ("data-files", "records", "files-size")
         )
@@ -158,12 +158,12 @@ class IcebergFiles:
         all_columns = [*base[:5], *parts, *base[5:], *OWN.names()]
         names = all_columns if columns is None else file_columns(columns, all_columns)
         if deletes:
-            deleted = self._own_names(entries)
+            delete_columns = self._own_names(entries)
         elif {"deleted_records", "deletion_vector"} & set(names):
-            deleted = self.deletion_columns(entries)
+            delete_columns = self.deletion_columns(entries)
         else:
-            deleted = {}
-        return pl.DataFrame([self._column(entries, c, deleted) for c in names])
+            delete_columns = {}
+        return pl.DataFrame([self._column(entries, c, delete_columns) for c in names])
 
     def _own_names(self, entries: pl.DataFrame) -> Mapping[str, pl.Series]:
         """What a delete file says of itself: a vector's name, and no rows deleted of it."""
@@ -182,8 +182,8 @@ class IcebergFiles:
         deletes = self.delete_entries()
         if aimless(deletes).any():
             return {"deletion_vector": vectors, "deleted_records": rows.clear(height)}
-        applied = self.pairs(entries, deletes)
-        if not applied.height:
+        applications = self.pairs(entries, deletes)
+        if not applications.height:
             return {"deletion_vector": vectors, "deleted_records": rows}
         facts = deletes.select(
             pl.int_range(pl.len(), dtype=pl.UInt32).alias("delete"),
@@ -191,11 +191,11 @@ class IcebergFiles:
             pl.col("records").alias("rows"),
         )
         exact = pl.col("kind") == "vector"
-        per_file = applied.join(facts, on="delete").group_by("data").agg(
+        per_file = applications.join(facts, on="delete").group_by("data").agg(
             pl.when(exact.all()).then(pl.col("rows").sum()).alias("rows"),
             pl.col("vector").filter(exact).first(),
         )  # fmt: skip
-        joined = (
+        columns = (
             pl.DataFrame({"data": pl.int_range(height, dtype=pl.UInt32, eager=True)})
             .join(per_file.with_columns(pl.lit(True).alias("hit")), on="data", how="left", maintain_order="left")
             .select(
@@ -203,12 +203,12 @@ class IcebergFiles:
                 pl.col("vector").alias("deletion_vector"),
             )
         )
-        return {s.name: s for s in joined}
+        return {s.name: s for s in columns}
 
-    def _column(self, entries: pl.DataFrame, name: str, deleted: Mapping[str, pl.Series]) -> pl.Series:
+    def _column(self, entries: pl.DataFrame, name: str, delete_columns: Mapping[str, pl.Series]) -> pl.Series:
         match name:
             case "deleted_records" | "deletion_vector":
-                return deleted[name]
+                return delete_columns[name]
             case "modified":
                 times = {s.snapshot_id: s.timestamp_ms for s in self._metadata.snapshots.values()}
                 when = entries["snapshot_id"].replace_strict(times, default=None, return_dtype=pl.Int64)

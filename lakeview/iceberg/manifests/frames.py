@@ -33,8 +33,8 @@ def manifest_files(manifests: pl.DataFrame, metadata: Metadata, columns: Sequenc
             )
         )
     empty = pl.DataFrame(schema={"row": pl.UInt32(), "partitions": pl.String(), "overlaps": pl.Int64()})
-    joined = frame.join(pl.concat([empty, *frames]), on="row", how="left", suffix="_told", maintain_order="left")
-    return joined.select(
+    rows = frame.join(pl.concat([empty, *frames]), on="row", how="left", suffix="_told", maintain_order="left")
+    return rows.select(
         path="manifest_path",
         content=pl.when(pl.col("content") == 1).then(pl.lit("deletes")).otherwise(pl.lit("data")),
         size="manifest_length",
@@ -93,10 +93,10 @@ def _text(ranges: Sequence[_Range], height: int) -> pl.Series:
         parts.append(frame.select(text.alias(f"p{i}")).to_series())
     if not parts:
         return pl.Series([None] * height, dtype=pl.String)
-    joined = pl.DataFrame(parts).select(
+    texts = pl.DataFrame(parts).select(
         pl.concat_str(pl.all(), separator=", ", ignore_nulls=True).replace("", None).alias("partitions")
     )
-    return joined.to_series()
+    return texts.to_series()
 
 
 def _overlaps(ranges: Sequence[_Range], group: pl.DataFrame) -> pl.Series:

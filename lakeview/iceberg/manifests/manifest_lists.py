@@ -61,9 +61,9 @@ def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame
     """
     with suppress(LakeviewError):
         containers = [open_container(data, path, _LIST_NAMES) for data, path in lists]
-        joined = read_joined(containers, "f500") if len({id(c.schema) for c in containers}) == 1 else None
-        if joined is not None:
-            every = _list_frame(joined, lists[0][1])
+        rows = read_joined(containers, "f500") if len({id(c.schema) for c in containers}) == 1 else None
+        if rows is not None:
+            every = _list_frame(rows, lists[0][1])
             ends = accumulate(c.records for c in containers)
             return [every.slice(end - c.records, c.records) for end, c in zip(ends, containers, strict=True)]
 

@@ -43,8 +43,8 @@ def partition_columns(metadata: Metadata) -> tuple[PartitionColumn, ...]:
     Field ids stay when names change, so that the newest name is the one shown; two ids of one name are told apart.
     """
     sources: dict[int, Field] = {}
-    for recorded in metadata.schemas.values():
-        sources |= {i: f for i, (_, f) in struct_fields(recorded.schema).items()}
+    for recorded_schema in metadata.schemas.values():
+        sources |= {i: f for i, (_, f) in struct_fields(recorded_schema.schema).items()}
     sources |= {i: f for i, (_, f) in struct_fields(metadata.schema).items()}
     newest, clashing = _newest_fields(metadata)
     columns: list[PartitionColumn] = []

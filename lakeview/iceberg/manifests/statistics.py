@@ -30,12 +30,12 @@ def asked_leaves(schema: Schema, columns: Sequence[str] | None) -> list[Leaf]:
 
 
 def statistics_frame(
-    entries: pl.DataFrame, vectors: pl.Series, deleted: pl.Series, leaves: Sequence[Leaf]
+    entries: pl.DataFrame, vectors: pl.Series, deleted_records: pl.Series, leaves: Sequence[Leaf]
 ) -> pl.DataFrame:
-    """STATISTICS of live data ENTRIES. `vectors`: the id of each file's deletion vector; `deleted`: how many rows of it
-    are deleted, null for unknown: with any, a bound need not occur any more."""
+    """STATISTICS of live data ENTRIES. `vectors`: the id of each file's deletion vector; `deleted_records`: how many
+    rows of it are deleted, null for unknown: with any, a bound need not occur any more."""
     metrics = Metrics(entries)
-    facts = {"records": entries["records"], "whole": (deleted == 0).fill_null(False)}
+    facts = {"records": entries["records"], "whole": (deleted_records == 0).fill_null(False)}
     columns = []
     for i, (path, field) in enumerate(leaves):
         facts[f"nulls{i}"] = file_counts(metrics, "null_value_counts", field)
@@ -54,11 +54,11 @@ def statistics_of(entries: pl.DataFrame, leaves: Sequence[Leaf], *, deletes: boo
     a leaf as in STATISTICS. `deletes`: whether some may apply to any of them, so that no bound is sure to occur."""
     data = entries.filter((pl.col("status") != 2) & (pl.col("content") == 0))
     vectors = pl.Series([None], dtype=pl.String).new_from_index(0, data.height)
-    deleted = pl.Series([None if deletes else 0], dtype=pl.Int64).new_from_index(0, data.height)
+    deleted_records = pl.Series([None if deletes else 0], dtype=pl.Int64).new_from_index(0, data.height)
     rows = pl.DataFrame({"path": data["path"], "written": data["records"]})
     if not leaves:
         return rows
-    statistics = statistics_frame(data, vectors, deleted, leaves).drop("_path", "_deletion_vector")
+    statistics = statistics_frame(data, vectors, deleted_records, leaves).drop("_path", "_deletion_vector")
     return rows.with_columns(statistics.to_struct("statistics"))
 
 

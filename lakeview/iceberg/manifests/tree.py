@@ -172,9 +172,9 @@ class Tree:
         if not ids:
             return self._put(frame, lengths), {}
         # entries are asked for most often, and stay when metrics are evicted
-        cached = {key: slice_ for key in keys if (slice_ := self._entries.get(key)) is not None}
-        if {key: slice_.length for key, slice_ in cached.items()} != lengths:
-            cached = self._put(
+        slices = {key: slice_ for key in keys if (slice_ := self._entries.get(key)) is not None}
+        if {key: slice_.length for key, slice_ in slices.items()} != lengths:
+            slices = self._put(
                 deep_copy(frame.with_columns(self._empty[n].clear(frame.height) for n in METRICS)), lengths
             )
         # metrics retain all that was decoded with them
@@ -182,7 +182,7 @@ class Tree:
         metrics = frame.select(METRICS)
         if self._unreadable:
             metrics = metrics.with_columns(_without(name, self._unreadable) for name in _BOUNDS)
-        return cached, self._metrics.put(Batch(metrics, ids, max(size, int(metrics.estimated_size()))), lengths)
+        return slices, self._metrics.put(Batch(metrics, ids, max(size, int(metrics.estimated_size()))), lengths)
 
     def _put(self, frame: pl.DataFrame, lengths: Mapping[ManifestKey, int]) -> _Slices:
         return self._entries.put(Batch(frame, frozenset(), int(frame.estimated_size())), lengths)

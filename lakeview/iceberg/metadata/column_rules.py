@@ -12,15 +12,15 @@ from lakeview.model.frames import RULES
 from lakeview.model.schema import leaf_name
 
 
-def column_rules(metadata: Metadata, recorded: RecordedSchema) -> pl.DataFrame:
+def column_rules(metadata: Metadata, recorded_schema: RecordedSchema) -> pl.DataFrame:
     """RULES: identifier fields, the values that writers and old rows get, and the order files are sorted in.
 
     `kind` is identifier, default or clustering.
     """
-    fields = struct_fields(recorded.schema)
+    fields = struct_fields(recorded_schema.schema)
     rows: list[tuple[str | None, str, str | None, str]] = [
         (leaf_name(fields[i][0]), "identifier", None, "tells rows apart")
-        for i in recorded.identifier_field_ids
+        for i in recorded_schema.identifier_field_ids
         if i in fields
     ]
     for path, field in fields.values():

@@ -40,12 +40,12 @@ class Locations:
         location = _prefix(metadata.location) if metadata.location else ""
         paths = (canonical(p) for p in _recorded_paths(metadata))  # most often the first tells
         first = next(paths, None)
-        self.guessed = False
+        self.is_guess = False
         if location and (first is None or any(p.startswith(location + "/") for p in chain([first], paths))):
             self._rules.append((location, self._root))
-        elif guessed := _common_folder([canonical(p) for p in _recorded_paths(metadata)]):
-            self._rules.append((guessed, self._root))
-            self.guessed = True
+        elif folder := _common_folder([canonical(p) for p in _recorded_paths(metadata)]):
+            self._rules.append((folder, self._root))
+            self.is_guess = True
 
     def resolve(self, path: str) -> str:
         """The address of a recorded path. CorruptTableError for one that climbs, or that no file has.

@@ -38,9 +38,8 @@ def ref_named(metadata: Metadata, name: str, address: str) -> SnapshotReference:
 
 def refs(metadata: Metadata) -> pl.DataFrame:
     """REFS, main first."""
-    ordered = sorted(metadata.refs.items(), key=lambda item: (item[0] != MAIN, item[0]))
     rows = []
-    for name, ref in ordered:
+    for name, ref in sorted(metadata.refs.items(), key=lambda item: (item[0] != MAIN, item[0])):
         snapshot = metadata.snapshots.get(ref.snapshot_id)
         rows.append(
             (

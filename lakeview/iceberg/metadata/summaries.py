@@ -55,18 +55,18 @@ def _are_counts(texts: pl.Series, numbers: pl.Series) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Kinds:
-    """A summary's keys by what they are; `touched`: counts of deletes that were added or removed."""
+    """A summary's keys by what they are; `delete_counts`: of deletes that were added or removed."""
 
     metrics: tuple[str, ...]
     parameters: tuple[str, ...]
-    touched: tuple[str, ...]
+    delete_counts: tuple[str, ...]
 
 
 @lru_cache(maxsize=256)
 def _kinds(keys: tuple[str, ...]) -> _Kinds:
     metrics = tuple(k for k in keys if k.startswith(_METRICS))
-    touched = tuple(k for k in keys if k.endswith(_DELETES) and not k.startswith("total-"))
-    return _Kinds(metrics, tuple(k for k in keys if k not in metrics and k not in _WRITER), touched)
+    delete_counts = tuple(k for k in keys if k.endswith(_DELETES) and not k.startswith("total-"))
+    return _Kinds(metrics, tuple(k for k in keys if k not in metrics and k not in _WRITER), delete_counts)
 
 
 # -- many summaries: a column a key
@@ -82,38 +82,38 @@ class _Columns:
 
 def _columns(entries: Sequence[SnapshotEntry]) -> _Columns | None:
     """Summaries by key; None where one is no object of texts alone, or there are very many keys."""
-    recorded = [e.recorded_summary for e in entries]
+    summaries = [e.recorded_summary for e in entries]
     try:
         # a table has few writers, so that a few summaries have all the keys that there are
-        some = _keys([*recorded[:: max(1, len(recorded) // _SAMPLES)], recorded[-1]])
-        return _texts(recorded, some) or _texts(recorded, _keys(recorded))
+        some = _keys([*summaries[:: max(1, len(summaries) // _SAMPLES)], summaries[-1]])
+        return _texts(summaries, some) or _texts(summaries, _keys(summaries))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _keys(recorded: Sequence[msgspec.Raw]) -> tuple[str, ...]:
+def _keys(raw_summaries: Sequence[msgspec.Raw]) -> tuple[str, ...]:
     """The keys of summaries, as they first occur."""
-    summaries = msgspec.json.decode(msgspec.json.encode(recorded), type=list[dict[str, msgspec.Raw]])
+    summaries = msgspec.json.decode(msgspec.json.encode(raw_summaries), type=list[dict[str, msgspec.Raw]])
     return tuple(dict.fromkeys(key for summary in summaries for key in summary))
 
 
-def _texts(recorded: Sequence[msgspec.Raw], keys: tuple[str, ...]) -> _Columns | None:
+def _texts(raw_summaries: Sequence[msgspec.Raw], keys: tuple[str, ...]) -> _Columns | None:
     """Columns of summaries that have texts under these keys and no others, else None."""
     plain = [key for key in keys if msgspec.json.encode(key) == f'"{key}"'.encode()]  # no other is a field's name
     if not 0 < len(plain) == len(keys) <= _MOST_KEYS:
         return None
     columns: list[list[pl.Series]] = [[] for _ in keys]
-    escaped = False
-    for at in range(0, len(recorded), _AT_ONCE):  # all at once would take memory that is new to a process
-        some = msgspec.json.encode(recorded[at : at + _AT_ONCE])  # raw ones as they are
-        escaped = escaped or b"\\" in some
+    has_escapes = False
+    for at in range(0, len(raw_summaries), _AT_ONCE):  # all at once would take memory that is new to a process
+        some = msgspec.json.encode(raw_summaries[at : at + _AT_ONCE])  # raw ones as they are
+        has_escapes = has_escapes or b"\\" in some
         try:
             rows = _decoder(keys).decode(some)
         except msgspec.ValidationError:
             return None
         for i, column in enumerate(columns):
             column.append(pl.Series(list(map(attrgetter(f"k{i}"), rows)), dtype=pl.String))
-    return _Columns({key: pl.concat(column) for key, column in zip(keys, columns, strict=True)}, not escaped)
+    return _Columns({key: pl.concat(column) for key, column in zip(keys, columns, strict=True)}, not has_escapes)
 
 
 @lru_cache(maxsize=64)
@@ -135,13 +135,13 @@ def _by_column(columns: _Columns, asked_columns: Sequence[str], height: int) -> 
     data: list[pl.Series] = []
     parameters = _objects({k: texts[k] for k in kinds.parameters}, data, plain=columns.plain, numbers=False)
     metrics = _objects({k: texts[k] for k in kinds.metrics}, data, plain=columns.plain, numbers=True)
-    touched = [pl.lit(value=False)]
-    for key in kinds.touched:
-        touched.append(pl.col(f"d{len(data)}") & pl.col(f"d{len(data) + 1}").ne_missing(0))
+    deletes = [pl.lit(value=False)]
+    for key in kinds.delete_counts:
+        deletes.append(pl.col(f"d{len(data)}") & pl.col(f"d{len(data) + 1}").ne_missing(0))
         data += [texts[key].is_not_null(), counts(texts[key])]
     frame = pl.DataFrame([s.alias(f"d{i}") for i, s in enumerate(data)], height=height)
     parts = frame.select(
-        parameters.alias("parameters"), metrics.alias("metrics"), pl.any_horizontal(touched).alias("touched")
+        parameters.alias("parameters"), metrics.alias("metrics"), pl.any_horizontal(deletes).alias("touched")
     )
     none = pl.Series([None], dtype=pl.String).new_from_index(0, height)
     return pl.DataFrame([*(texts.get(key, none).alias(key) for key in asked_columns), *parts])
@@ -186,7 +186,7 @@ def _by_row(entries: Sequence[SnapshotEntry], asked_columns: Sequence[str]) -> p
             *(pl.Series(key, [s.get(key) for s in texts], dtype=pl.String) for key in asked_columns),
             pl.Series("parameters", [parameters for parameters, _, _ in parts], dtype=pl.String),
             pl.Series("metrics", [metrics for _, metrics, _ in parts], dtype=pl.String),
-            pl.Series("touched", [touched for _, _, touched in parts], dtype=pl.Boolean),
+            pl.Series("touched", [has_deletes for _, _, has_deletes in parts], dtype=pl.Boolean),
         ]
     )
 
@@ -201,10 +201,10 @@ def _decode(entries: Sequence[SnapshotEntry]) -> Sequence[Mapping[str, Any]]:
 
 
 def _parts_of(summary: Mapping[str, str]) -> tuple[str, str, bool]:
-    """Its `parameters`, its `metrics`, and whether it `touched` rows."""
+    """Its `parameters`, its `metrics`, and whether it deleted rows or brought some back."""
     kinds = _kinds(tuple(summary))
     numbers = {k: whole(summary[k], None) for k in kinds.metrics}
     metrics = {k: summary[k] if number is None else number for k, number in numbers.items()}
     parameters = msgspec.json.encode({k: summary[k] for k in kinds.parameters})
-    touched = any(whole(summary[k], None) != 0 for k in kinds.touched)
-    return parameters.decode(), msgspec.json.encode(metrics).decode(), touched
+    has_deletes = any(whole(summary[k], None) != 0 for k in kinds.delete_counts)
+    return parameters.decode(), msgspec.json.encode(metrics).decode(), has_deletes

@@ -227,8 +227,8 @@ def _schemas(document: _MetadataDocument, path: str, max_depth: int) -> tuple[di
         texts = [document.schema]
     schemas = {}
     for raw in texts:
-        recorded = _recorded_schema(bytes(raw), path, max_depth)
-        schemas[recorded.schema_id] = recorded
+        recorded_schema = _recorded_schema(bytes(raw), path, max_depth)
+        schemas[recorded_schema.schema_id] = recorded_schema
     current = document.current_schema_id
     if current is None:
         # "schema" is required in version 1 and says which one is current where there is no id (Table Metadata Fields)

@@ -64,8 +64,8 @@ def parse_type(value: Any, depth: int = 64) -> DataType:
         case "struct":
             return _struct(value, depth)
         case "list":
-            required = _flag(value, "element-required")
-            return ArrayType(parse_type(value.get("element"), depth - 1), not required)
+            is_required = _flag(value, "element-required")
+            return ArrayType(parse_type(value.get("element"), depth - 1), not is_required)
         case "map":
             key = parse_type(value.get("key"), depth - 1)
             return MapType(key, parse_type(value.get("value"), depth - 1), not _flag(value, "value-required"))

@@ -36,10 +36,10 @@ def schemas(metadata: Metadata, head: int) -> pl.DataFrame:
     rows: list[tuple[int, int, str]] = []
     last: int | None = None
     for snapshot in reversed(ancestors(metadata, head)):
-        recorded = metadata.schema_of(snapshot)
-        if recorded.schema_id != last:
-            rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, recorded.text))
-            last = recorded.schema_id
+        recorded_schema = metadata.schema_of(snapshot)
+        if recorded_schema.schema_id != last:
+            rows.append((snapshot.snapshot_id, snapshot.timestamp_ms, recorded_schema.text))
+            last = recorded_schema.schema_id
     if not rows:
         current = metadata.schemas[metadata.current_schema_id]
         rows.append((NO_SNAPSHOT, metadata.last_updated_ms or 0, current.text))

@@ -102,19 +102,19 @@ class IcebergSource:
                     kind="unsupported-file-format",
                 )  # fmt: skip
 
-    def _projection(self, stored: Sequence[pa.Field], task: FileTask) -> Projection:
+    def _projection(self, file_fields: Sequence[pa.Field], task: FileTask) -> Projection:
         # A file with any id uses ids alone; the mapping serves files that have none.
-        if self.mapping is not None and not has_ids(stored):
+        if self.mapping is not None and not has_ids(file_fields):
             try:
-                stored = with_mapping(stored, msgspec.json.decode(self.mapping), self.constants)
+                file_fields = with_mapping(file_fields, msgspec.json.decode(self.mapping), self.constants)
             except msgspec.DecodeError as error:
                 raise pa.ArrowInvalid(
                     f"its columns need the table's name mapping, which is no JSON: {error}"
                 ) from error
-        absent = next(absent_fields(stored, list(task.schema)), None) if self.is_delete else None
+        absent = next(absent_fields(file_fields, list(task.schema)), None) if self.is_delete else None
         if absent is not None:
             raise pa.ArrowInvalid(f"it lacks the column with the field id {absent.id}, by which it deletes")
-        return Projection(stored, list(task.schema), self.constants)
+        return Projection(file_fields, list(task.schema), self.constants)
 
     def _parquet(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         target = task.schema.as_nullable().to_arrow()

@@ -12,8 +12,8 @@ End = tuple[int, Scan]
 
 def end_difference(base: End, version: End, schema: Schema) -> Difference:
     """What the files of two snapshots do not share, read as `schema`; either may come first."""
-    shared = _shared_manifests(base[1].manifests(), version[1].manifests())
-    sides = [(snapshot_id, scan.tasks(None, shared)) for snapshot_id, scan in (base, version)]
+    shared_paths = _shared_manifests(base[1].manifests(), version[1].manifests())
+    sides = [(snapshot_id, scan.tasks(None, shared_paths)) for snapshot_id, scan in (base, version)]
     return difference(sides[0], sides[1], schema)
 
 
@@ -23,6 +23,6 @@ def _shared_manifests(first: pl.DataFrame, second: pl.DataFrame) -> pl.Series:
     deletes = [set(manifests.filter(manifests["content"] != 0)["manifest_path"]) for manifests in (first, second)]
     if deletes[0] != deletes[1]:
         return first["manifest_path"].clear()
-    inherited = ["manifest_path", "sequence_number", "first_row_id"]
-    data = first.filter(first["content"] == 0).select(inherited)
-    return data.join(second.select(inherited), on=inherited, how="semi", nulls_equal=True)["manifest_path"]
+    columns = ["manifest_path", "sequence_number", "first_row_id"]
+    data = first.filter(first["content"] == 0).select(columns)
+    return data.join(second.select(columns), on=columns, how="semi", nulls_equal=True)["manifest_path"]

@@ -79,14 +79,14 @@ class MetadataSource:
     file: str
     spec_id: int
     partition: Mapping[str, Any] | None = field(default=None, hash=False)
-    deleted: RowPositions | None = None
+    deleted_rows: RowPositions | None = None
 
     def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """All rows of the file in `task.schema`; errors of reading it, and of its deletes where they are asked for."""
         schema = Schema(tuple(f for f in task.schema if not _is_own(f)))
         target = task.schema.as_nullable().to_arrow()
-        marks = self.deleted if DELETED in tuple(task.schema) else None
-        deleted = pyroaring.BitMap64() if marks is None else marks.bitmap(storage)
+        marks = self.deleted_rows if DELETED in tuple(task.schema) else None
+        bitmap = pyroaring.BitMap64() if marks is None else marks.bitmap(storage)
         places = {name: i for i, name in enumerate(schema.names)}
         position = 0
         for batch in self.source.batches(replace(task, schema=schema), storage, batch_rows):
@@ -94,17 +94,15 @@ class MetadataSource:
             arrays = []
             for f, type_ in zip(task.schema, target.types, strict=True):
                 own = _is_own(f)
-                arrays.append(self._column(f, type_, position, rows, deleted) if own else batch.column(places[f.name]))
+                arrays.append(self._column(f, type_, position, rows, bitmap) if own else batch.column(places[f.name]))
             position += rows
             yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
 
-    def _column(
-        self, field: Field, target: pa.DataType, start: int, rows: int, deleted: pyroaring.BitMap64
-    ) -> pa.Array:
+    def _column(self, field: Field, target: pa.DataType, start: int, rows: int, bitmap: pyroaring.BitMap64) -> pa.Array:
         if field == POS:
             return pa.arange(start, start + rows)
         if field == DELETED:
-            return pa.array([p in deleted for p in range(start, start + rows)] if deleted else [False] * rows, target)
+            return pa.array([p in bitmap for p in range(start, start + rows)] if bitmap else [False] * rows, target)
         value = {FILE.id: self.file, SPEC_ID.id: self.spec_id, PARTITION_ID: self.partition}[field.id]
         return pa.repeat(pa.scalar(value, target), rows)
 

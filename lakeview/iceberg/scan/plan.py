@@ -64,8 +64,8 @@ class Scan:
         of_hopeful = self._files.data_entries(manifests.filter(hopeful), pruning.columns).select(
             "path", pl.lit(True).alias("hopeful")
         )
-        joined = entries.join(of_hopeful, on="path", how="left", maintain_order="left")["hopeful"].fill_null(False)
-        partition = pruning.by_partition(entries) & joined
+        is_hopeful = entries.join(of_hopeful, on="path", how="left", maintain_order="left")["hopeful"].fill_null(False)
+        partition = pruning.by_partition(entries) & is_hopeful
         mask = pruning.by_all(entries) & partition
         return pl.DataFrame([entries["path"], entries["size"], mask.alias("kept"), partition.alias("by")]).select(
             "path",
@@ -79,16 +79,16 @@ class Scan:
         """MANIFESTS of the snapshot."""
         return self._files.manifests()
 
-    def tasks(self, where: pl.Expr | None, skipped: pl.Series | None = None) -> list[FileTask]:
+    def tasks(self, where: pl.Expr | None, paths_to_skip: pl.Series | None = None) -> list[FileTask]:
         """The files a filter needs, as tasks that yield the whole schema. Only manifests that can matter are read;
-        `skipped`: paths of others that are not.
+        `paths_to_skip`: of others that are not.
 
         CorruptTableError for a path that no file has.
         """
         manifests = self._files.manifests()
         manifests = manifests.filter(manifests["content"] == 0)
-        if skipped is not None:
-            manifests = manifests.filter(~manifests["manifest_path"].is_in(skipped.implode()))
+        if paths_to_skip is not None:
+            manifests = manifests.filter(~manifests["manifest_path"].is_in(paths_to_skip.implode()))
         pruning = None if where is None else self._pruning(where)
         if pruning is not None:
             manifests = manifests.filter(pruning.manifests(manifests))
@@ -112,8 +112,8 @@ class Scan:
             for place, size, rows, source in zip(*columns, strict=True)
         ]
         for number, fields in self._deletes(entries, deletes, equality, delete_tasks).items():
-            deleted = IcebergDeletes(entries["path"][number], tasks[number], **fields)
-            tasks[number] = replace(tasks[number], deleted_rows=deleted)
+            deletes_of_file = IcebergDeletes(entries["path"][number], tasks[number], **fields)
+            tasks[number] = replace(tasks[number], deleted_rows=deletes_of_file)
         return self._with_places(tasks, entries) if asks_for_place(self._schema) else tasks
 
     def _with_places(self, tasks: Sequence[FileTask], entries: pl.DataFrame) -> list[FileTask]:
@@ -179,8 +179,8 @@ class Scan:
         rows = zip(*columns, strict=True)
         if any(c.dtype.is_float() for c in parts):  # 0.0 and -0.0 are one key, and two values
             return [source_of(row) for row in rows]
-        shared = cache(source_of)  # files of one partition share theirs
-        return [shared(row) for row in rows]
+        cached_source = cache(source_of)  # files of one partition share theirs
+        return [cached_source(row) for row in rows]
 
     def _lineage_columns(self, entries: pl.DataFrame) -> list[list[int | None]]:
         """The columns of a file's lineage; null where it is not asked for."""
@@ -262,10 +262,10 @@ class _DeleteTasks:
         """A column by id, alone inside its structs, from the newest schema that has it."""
         current = self._metadata.current_schema_id
         order = sorted(self._metadata.schemas.values(), key=lambda s: (s.schema_id == current, s.schema_id))
-        for recorded in reversed(order):
-            fields = struct_fields(recorded.schema)
+        for recorded_schema in reversed(order):
+            fields = struct_fields(recorded_schema.schema)
             if field_id in fields:
-                return _alone(recorded.schema.fields, fields[field_id][0])
+                return _alone(recorded_schema.schema.fields, fields[field_id][0])
         return None
 
 

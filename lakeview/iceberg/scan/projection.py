@@ -38,11 +38,11 @@ def children(type_: pa.DataType) -> list[pa.Field]:
     return [type_.field(i) for i in range(type_.num_fields)]
 
 
-def with_mapping(fields: Sequence[pa.Field], mapping: Any, recorded: Collection[int] = ()) -> list[pa.Field]:
+def with_mapping(fields: Sequence[pa.Field], mapping: Any, manifest_ids: Collection[int] = ()) -> list[pa.Field]:
     """The same fields with the ids that a name mapping gives them, at every level; the names in it are literal.
 
     `mapping`: the list of the property `schema.name-mapping.default`; an object in its place is taken for its fields.
-    `recorded`: ids of columns whose values the manifest has, which come before those of a column found by its name.
+    `manifest_ids`: of columns whose values the manifest has, which come before those of a column found by its name.
     """
     entries = mapping.get("fields", []) if isinstance(mapping, dict) else mapping
     by_name: dict[str, Mapping[str, Any]] = {}
@@ -55,16 +55,16 @@ def with_mapping(fields: Sequence[pa.Field], mapping: Any, recorded: Collection[
     for f in fields:
         entry = by_name.get(f.name, {})
         number = entry.get("field-id")
-        is_mapped = isinstance(number, int) and 0 <= number < 2**31 and number not in recorded
+        is_mapped = isinstance(number, int) and 0 <= number < 2**31 and number not in manifest_ids
         metadata = {b"PARQUET:field_id": str(number).encode()} if is_mapped else {}
-        type_ = _type_with_mapping(f.type, entry.get("fields") or [], recorded)
+        type_ = _type_with_mapping(f.type, entry.get("fields") or [], manifest_ids)
         with_ids.append(f.with_type(type_).with_metadata(metadata))
     return with_ids
 
 
-def _type_with_mapping(type_: pa.DataType, mapping: Any, recorded: Collection[int]) -> pa.DataType:
+def _type_with_mapping(type_: pa.DataType, mapping: Any, manifest_ids: Collection[int]) -> pa.DataType:
     if pa.types.is_struct(type_):
-        return pa.struct(with_mapping(list(type_), mapping, recorded))
+        return pa.struct(with_mapping(list(type_), mapping, manifest_ids))
     if pa.types.is_map(type_):
         (key,) = with_mapping([type_.key_field.with_name("key")], mapping)
         (value,) = with_mapping([type_.item_field.with_name("value")], mapping)
@@ -75,23 +75,23 @@ def _type_with_mapping(type_: pa.DataType, mapping: Any, recorded: Collection[in
     return type_
 
 
-def absent_fields(stored: Sequence[pa.Field], target_fields: Sequence[Field]) -> Iterator[Field]:
+def absent_fields(file_fields: Sequence[pa.Field], target_fields: Sequence[Field]) -> Iterator[Field]:
     """The fields, outside structs and inside, that a file does not hold."""
-    for field, place in zip(target_fields, _places(stored, target_fields), strict=True):
+    for field, place in zip(target_fields, _places(file_fields, target_fields), strict=True):
         if place is None:
             yield field
         elif isinstance(field.type, StructType):
-            yield from absent_fields(children(stored[place].type), field.type.fields)
+            yield from absent_fields(children(file_fields[place].type), field.type.fields)
 
 
 class Projection:
     """A table's columns made of one file's. `constants`: identity partition values by source field id."""
 
     def __init__(
-        self, stored: Sequence[pa.Field], target_fields: Sequence[Field], constants: Mapping[int, Any]
+        self, file_fields: Sequence[pa.Field], target_fields: Sequence[Field], constants: Mapping[int, Any]
     ) -> None:
         self._constants = constants
-        self._file_fields = list(stored)
+        self._file_fields = list(file_fields)
         self._fields = list(target_fields)
         self._places = _places(self._file_fields, self._fields)
 
@@ -132,19 +132,19 @@ class Projection:
             ) from error
 
     def _array(
-        self, array: pa.Array, stored: pa.Field, target_fields: DataType, target: pa.DataType, place: str
+        self, array: pa.Array, file_field: pa.Field, target_fields: DataType, target: pa.DataType, place: str
     ) -> pa.Array:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         type_ = array.type
         if isinstance(target_fields, StructType) and pa.types.is_struct(type_):
-            return self._struct(array, children(stored.type), target_fields, target, place)
+            return self._struct(array, children(file_field.type), target_fields, target, place)
         if isinstance(target_fields, ArrayType) and _is_list(type_):
-            (inner,) = children(stored.type)
+            (inner,) = children(file_field.type)
             array = _plain_list(array)
             values = self._array(array.values, inner, target_fields.element, target.value_type, f"{place}.element")
             return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, children=[values])
-        if isinstance(target_fields, MapType) and (pairs := _pairs(stored.type)) is not None:
+        if isinstance(target_fields, MapType) and (pairs := _pairs(file_field.type)) is not None:
             array = _plain_list(array)
             keys, items = _entries(array)
             pair = [
@@ -161,20 +161,20 @@ class Projection:
     def _struct(
         self,
         array: pa.StructArray,
-        stored: Sequence[pa.Field],
+        file_fields: Sequence[pa.Field],
         target_fields: StructType,
         target: pa.DataType,
         place: str,
     ) -> pa.Array:
         parts = []
         for field, index, type_ in zip(
-            target_fields.fields, _places(stored, target_fields.fields), list(target), strict=True
+            target_fields.fields, _places(file_fields, target_fields.fields), list(target), strict=True
         ):
             if index is None:
                 parts.append(self._missing(field, type_.type, len(array)))
             else:
-                part = self._array(array.field(index), stored[index], field.type, type_.type, f"{place}.{field.name}")
-                parts.append(_of_its_length(part, field))
+                own = array.field(index), file_fields[index], field.type, type_.type, f"{place}.{field.name}"
+                parts.append(_of_its_length(self._array(*own), field))
         return (
             pa.StructArray.from_arrays(parts, fields=list(target), mask=array.is_null())
             if parts
@@ -182,9 +182,9 @@ class Projection:
         )
 
 
-def _places(stored: Sequence[pa.Field], target_fields: Sequence[Field]) -> list[int | None]:
+def _places(file_fields: Sequence[pa.Field], target_fields: Sequence[Field]) -> list[int | None]:
     ids: dict[int, int] = {}
-    for i, f in enumerate(stored):
+    for i, f in enumerate(file_fields):
         number = field_id(f)
         if number is None:
             continue

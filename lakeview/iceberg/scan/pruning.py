@@ -99,9 +99,9 @@ class Pruning:
         candidates = []
         for column in self._by_source.get(field.id, []):
             bounds = sources[0](column)
-            converted = None if bounds is None else _of_source(column, bounds, field.type)
-            if converted is not None:
-                candidates.append(converted)
+            own_bounds = None if bounds is None else _of_source(column, bounds, field.type)
+            if own_bounds is not None:
+                candidates.append(own_bounds)
         return narrowest(candidates)
 
     def _statistics(self, path: Path, metrics: Metrics, records: pl.Series) -> Bounds | None:
@@ -132,7 +132,7 @@ class Pruning:
         return node
 
     def _hashes_alike(self, field_id: int) -> bool:
-        every = (struct_fields(recorded.schema).get(field_id) for recorded in self._metadata.schemas.values())
+        every = (struct_fields(each.schema).get(field_id) for each in self._metadata.schemas.values())
         return hashes_alike(pair[1].type for pair in every if pair is not None)
 
 

@@ -104,10 +104,10 @@ def overwrite(
     state = table.state
     rest: list[NewFile] = []
     try:
-        removal, mixed = _plan(state, base_id, selection)
+        removal, parts = _plan(state, base_id, selection)
         removal.partitions(context, state)  # refuses specs whose manifests are not written
-        if mixed:
-            rest = write_files(_with_lineage(context), _rows_that_stay(mixed, selection, state.storage), state.storage)
+        if parts:
+            rest = write_files(_with_lineage(context), _rows_that_stay(parts, selection, state.storage), state.storage)
         if not files and removal.files.is_empty():
             return None
     except BaseException:
@@ -133,15 +133,15 @@ def _plan(state: State, base_id: int, selection: Selection) -> tuple[Removal, li
     lineage = [field.name for field in LINEAGE] if metadata.format_version > 2 else []
     schema = with_metadata_columns(metadata.schema, lineage, metadata, state.columns)
     tasks = {task.path: task for task in state.scan(snapshot, schema).tasks(selection.condition)}
-    untouched, mixed = set(), []
+    other_paths, partial_files = set(), []
     for path in partly["path"]:
         task = tasks[state.locations.resolve(path)]
         matches, others = _count(task, selection, state.storage)
         if not matches:
-            untouched.add(path)
+            other_paths.add(path)
         elif others:
-            mixed.append(task)
-    return Removal(base, base.entries.filter(~base.entries["path"].is_in(list(untouched)))), mixed
+            partial_files.append(task)
+    return Removal(base, base.entries.filter(~base.entries["path"].is_in(list(other_paths)))), partial_files
 
 
 def _count(task: FileTask, selection: Selection, storage: Storage) -> tuple[int, int]:

@@ -77,11 +77,11 @@ class FolderCommits:
     def commit(self, state: State, document: Mapping[str, Any], snapshot: NewSnapshot, recorded_base: str) -> bool:
         """As `Commits`."""
         properties = state.metadata.properties
-        compressed = properties.get(_CODEC, "none").lower() == "gzip"
-        name = following_name(state.metadata_file.path.rpartition("/")[2], compressed=compressed)
+        is_compressed = properties.get(_CODEC, "none").lower() == "gzip"
+        name = following_name(state.metadata_file.path.rpartition("/")[2], is_compressed=is_compressed)
         assert name is not None, "a table whose commits are made here has numbered metadata files"
         new = following_document(document, snapshot, recorded_base, properties.get(_EARLIER))
-        data = encode_document(new, compressed=compressed)
+        data = encode_document(new, is_compressed=is_compressed)
         if metadata_number(name) is None:
             raise invalid(state.metadata_file.path, "its number is so high that no file can follow it")
         parse_metadata(data, f"{FOLDER}/{name}")  # what cannot be read must not become the table
@@ -97,7 +97,7 @@ class FolderCommits:
         while following is not None:
             name = following
             self._storage.put(f"{FOLDER}/{HINT}", str(metadata_number(name)).encode())
-            names = [following_name(name, compressed=compressed) for compressed in (False, True)]
+            names = [following_name(name, is_compressed=is_compressed) for is_compressed in (False, True)]
             following = next((n for n in names if n is not None and self._storage.exists(f"{FOLDER}/{n}")), None)
 
     def _holds_ours(self, path: str) -> bool:

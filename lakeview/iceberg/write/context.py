@@ -156,7 +156,7 @@ def recorded_location(state: State) -> str:
     UnsupportedTableError where that is not the folder that the table was opened at, by the user's own rules.
     """
     location, root = (state.metadata.location or "").rstrip("/"), state.storage.root.rstrip("/")
-    if state.locations.guessed:
+    if state.locations.is_guess:
         raise unsupported_table(
             f"the table records its location as {location or 'nothing'}, and its files below another folder, where "
             "they would not be found beside new ones",
@@ -215,8 +215,8 @@ def _check_distinct(spec: PartitionSpec) -> None:
 
 def avro_name(name: str) -> str:
     """A name as the reference implementation spells it: `a b` is `a_x20b`, `1st` is `_1st`."""
-    spelled = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"_x{ord(c):X}" for c in name)
-    return f"_{spelled}" if spelled[:1].isdigit() else spelled
+    text = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"_x{ord(c):X}" for c in name)
+    return f"_{text}" if text[:1].isdigit() else text
 
 
 _DATA, _FOLDER_STORAGE, _OBJECT_STORAGE = "write.data.path", "write.folder-storage.path", "write.object-storage.path"
@@ -260,18 +260,18 @@ def data_locations(state: State, location: str) -> DataLocations:
     choose what else its other writers write to.
     """
     properties = state.metadata.properties
-    hashed = _is_true(properties, _HASHED, default=False)
-    names = (_DATA, _OBJECT_STORAGE, _FOLDER_STORAGE) if hashed else (_DATA, _FOLDER_STORAGE)
+    by_hash = _is_true(properties, _HASHED, default=False)
+    names = (_DATA, _OBJECT_STORAGE, _FOLDER_STORAGE) if by_hash else (_DATA, _FOLDER_STORAGE)
     setting = next((name for name in names if name in properties), None)
     prefix = f"{location}/data" if setting is None else properties[setting].rstrip("/")
     if setting is not None and not is_absolute(prefix):
         # file_path: "Full URI for the file with FS scheme"
         raise not_honoured(setting, properties[setting])
     inside = f"{canonical(prefix)}/".startswith(f"{canonical(location)}/")
-    context = None if inside or not hashed else "/".join(canonical(location).strip("/").split("/")[-2:])
+    context = None if inside or not by_hash else "/".join(canonical(location).strip("/").split("/")[-2:])
     _address(state, f"{prefix}/{context or 'data'}/f")
-    partition_folders = not hashed or _is_true(properties, _PARTITIONED, default=True)
-    return DataLocations(prefix, _address(state, f"{prefix}/f").rpartition("/")[0], hashed, context, partition_folders)
+    partition_folders = not by_hash or _is_true(properties, _PARTITIONED, default=True)
+    return DataLocations(prefix, _address(state, f"{prefix}/f").rpartition("/")[0], by_hash, context, partition_folders)
 
 
 def _address(state: State, path: str) -> str:

@@ -212,10 +212,10 @@ def _conform_batches(
 ) -> Iterator[pa.RecordBatch]:
     first = 0
     for batch in portions(batches):
-        conformed = conformed_batch(batch, context.schema, first)
+        rows = conformed_batch(batch, context.schema, first)
         if check is not None:
-            check(conformed)
-        yield conformed
+            check(rows)
+        yield rows
         first += batch.num_rows
 
 
@@ -224,9 +224,9 @@ def _with_defaults(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     exactly, own = set(batch.schema.names), {field.name for field in schema}
     other = {name.casefold() for name in exactly - own}  # as conform_batch: one that is another column's stands for it
     for field in schema:
-        recorded = field.metadata.get("write-default")
-        if recorded is not None and field.name not in exactly and field.name.casefold() not in other:
-            value = pl.Series([single_value(recorded, field.type)], dtype=polars_type(field.type))
+        default = field.metadata.get("write-default")
+        if default is not None and field.name not in exactly and field.name.casefold() not in other:
+            value = pl.Series([single_value(default, field.type)], dtype=polars_type(field.type))
             column = value.new_from_index(0, batch.num_rows).to_arrow()
             batch = batch.append_column(field.name, column)
     return batch

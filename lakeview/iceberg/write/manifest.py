@@ -108,11 +108,11 @@ def partition_summaries(context: WriteContext, tuples: Sequence[Tuple]) -> list[
     summaries = []
     for position, type_ in enumerate(context.result_types):
         values = [tuple_[position] for tuple_ in tuples]
-        ordered = [v for v in values if v is not None and v == v]
-        bounds = [None, None] if type_ is None or not ordered else [
-            single_bytes(outer_zero(bound(ordered), side), type_) for side, bound in enumerate((min, max))
+        comparable_values = [v for v in values if v is not None and v == v]
+        bounds = [None, None] if type_ is None or not comparable_values else [
+            single_bytes(outer_zero(bound(comparable_values), side), type_) for side, bound in enumerate((min, max))
         ]  # fmt: skip
-        if ordered and None in bounds:
+        if comparable_values and None in bounds:
             # lower_bound: "... or null if all values are null or NaN"  Manifest Lists
             return None
         nan = any(v is not None and v != v for v in values)
@@ -175,7 +175,7 @@ def _carry_over(row: Mapping[str, Any], version: int) -> dict[str, Any]:
         )
     summaries = row["partitions"]
     partitions = None if summaries is None else [
-        {name: summary[recorded] for recorded, name in _SUMMARY.items()} for summary in summaries
+        {name: summary[column] for column, name in _SUMMARY.items()} for summary in summaries
     ]  # fmt: skip
     return {**row, "partitions": partitions}
 

@@ -81,19 +81,19 @@ def snapshot_entry(snapshot: NewSnapshot, version: int) -> dict[str, Any]:
     return entry
 
 
-def encode_document(document: Mapping[str, Any], *, compressed: bool) -> bytes:
+def encode_document(document: Mapping[str, Any], *, is_compressed: bool) -> bytes:
     """The bytes of a metadata file; of the same document the same."""
     data = msgspec.json.encode(document)
-    return gzip.compress(data, mtime=0) if compressed else data
+    return gzip.compress(data, mtime=0) if is_compressed else data
 
 
-def following_name(name: str, *, compressed: bool) -> str | None:
+def following_name(name: str, *, is_compressed: bool) -> str | None:
     """The name of the file after one, which all writers of a folder give it; None where its own has no number.
 
     "1. Write to a temporary location. 2. ... rename to `v<V+1>.metadata.json`"  File System Tables
     """
     number = metadata_number(name)
-    return None if number is None else f"v{number + 1}{'.gz' if compressed else ''}.metadata.json"
+    return None if number is None else f"v{number + 1}{'.gz' if is_compressed else ''}.metadata.json"
 
 
 _QUERY, _EPOCH = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
@@ -132,8 +132,8 @@ class StreamBatch:
             number = whole(epoch, None) if isinstance(epoch, str) else None
             if snapshot.summary.get(_QUERY) == self.query_id and number is not None:
                 return self.epoch <= number
-        recorded, _, snapshot_id = metadata.properties.get(f"{_PROPERTY}{self.query_id}", "").partition("@")
-        number, at = whole(recorded, None), whole(snapshot_id, None)
+        batch_text, _, snapshot_id = metadata.properties.get(f"{_PROPERTY}{self.query_id}", "").partition("@")
+        number, at = whole(batch_text, None), whole(snapshot_id, None)
         entry = None if at is None else metadata.snapshots.get(at)
         # not of the line although later than where the line begins
         rolled_back = entry is not None and (not line or entry.timestamp_ms > line[-1].timestamp_ms)

@@ -46,10 +46,10 @@ def metered_columns(schema: Schema, properties: Mapping[str, str]) -> dict[tuple
     leaves = [leaf for leaf in schema.leaves() if not isinstance(leaf[1].type, ArrayType | MapType)]
     default = properties.get(f"{_PREFIX}default")
     inferred_text = properties.get(f"{_PREFIX}max-inferred-column-defaults", "")
-    inferred = int(inferred_text) if _NUMBER.fullmatch(inferred_text) else _INFERRED_COLUMNS
+    num_inferred = int(inferred_text) if _NUMBER.fullmatch(inferred_text) else _INFERRED_COLUMNS
     columns = {}
     for position, (path, field) in enumerate(leaves):
-        rest = _DEFAULT if position < inferred else "none"
+        rest = _DEFAULT if position < num_inferred else "none"
         text = properties.get(f"{_PREFIX}column.{'.'.join(path)}", rest if default is None else default)
         mode = _mode(text, leaf_name(path))
         if mode is not None:

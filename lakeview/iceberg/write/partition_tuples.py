@@ -29,16 +29,16 @@ def partitions(rows: pa.Table, context: WriteContext) -> Iterator[tuple[tuple[st
 
     InvalidRequestError for values that a transform has no rule for, UnsupportedTableError for a type without one.
     """
-    stored = stored_rows(rows, context.schema, context.stored_schema)
+    file_rows = stored_rows(rows, context.schema, context.stored_schema)
     parts = [
         (str(number), transform_values(_values(rows, source[0]), part.transform, source[1], leaf_name(source[0])))
         for number, (part, source) in enumerate(zip(context.spec.fields, context.sources, strict=True))
         if source is not None
     ]
     if not parts:
-        yield (), tuple(None for _ in context.spec.fields), stored
+        yield (), tuple(None for _ in context.spec.fields), file_rows
         return
-    for values, part in split_rows(stored, pl.DataFrame([series.alias(name) for name, series in parts])):
+    for values, part in split_rows(file_rows, pl.DataFrame([series.alias(name) for name, series in parts])):
         tuple_ = tuple(values.get(str(number)) for number in range(len(context.spec.fields)))
         yield tuple(map(repr, tuple_)), tuple_, part  # NaN would be another key each time
 
@@ -118,8 +118,8 @@ def number_buckets(values: pl.Series, count: int) -> pl.Series:
     bits = values.cast(pl.Int64).cast(pl.UInt64, wrap_numerical=True)
     state = pl.Series(values.name, [0], dtype=pl.UInt64).new_from_index(0, values.len())
     for block in (bits & _MASK, bits // (1 << 32)):
-        mixed = _rotate_left(block * 0xCC9E_2D51 & _MASK, 15) * 0x1B87_3593 & _MASK
-        state = (_rotate_left(state ^ mixed, 13) * 5 + 0xE654_6B64) & _MASK
+        block_hash = _rotate_left(block * 0xCC9E_2D51 & _MASK, 15) * 0x1B87_3593 & _MASK
+        state = (_rotate_left(state ^ block_hash, 13) * 5 + 0xE654_6B64) & _MASK
     state = state ^ 8  # the length of what is hashed
     for shift, factor in ((16, 0x85EB_CA6B), (13, 0xC2B2_AE35)):
         state = (state ^ state // (1 << shift)) * factor & _MASK

@@ -56,27 +56,27 @@ def rewrite_manifest(
     tuples = partition_tuples(entries, context)
     names = partition_names(context)
     content = int(manifest["content"])
-    carried = entries.drop("partition", strict=False)  # its times may be none that Python has
+    rows = entries.drop("partition", strict=False)  # its times may be none that Python has
     data = manifest_file(
         context,
         (
             _entry(row, dict(zip(names, tuple_, strict=True)), snapshot_id)
-            for row, tuple_ in zip(carried.iter_rows(named=True), tuples, strict=True)
+            for row, tuple_ in zip(rows.iter_rows(named=True), tuples, strict=True)
         ),
         _CONTENT[content],
     )
-    existing, deleted = (entries.filter(pl.col("is_removed") == which) for which in (False, True))
-    oldest = existing["sequence_number"].min()
+    existing_files, deleted_files = (entries.filter(pl.col("is_removed") == which) for which in (False, True))
+    oldest = existing_files["sequence_number"].min()
     record = {
         "partition_spec_id": context.spec.spec_id,
         "content": content,
         "added_snapshot_id": snapshot_id,
         "added_files_count": 0,
-        "existing_files_count": existing.height,
-        "deleted_files_count": deleted.height,
+        "existing_files_count": existing_files.height,
+        "deleted_files_count": deleted_files.height,
         "added_rows_count": 0,
-        "existing_rows_count": int(existing["records"].sum()),
-        "deleted_rows_count": int(deleted["records"].sum()),
+        "existing_rows_count": int(existing_files["records"].sum()),
+        "deleted_rows_count": int(deleted_files["records"].sum()),
         "partitions": partition_summaries(context, tuples),
         "key_metadata": None,
         "first_row_id": None,
@@ -121,11 +121,11 @@ def partition_tuples(entries: pl.DataFrame, context: WriteContext) -> list[Tuple
 
 
 def _entry(row: Mapping[str, Any], partition: Mapping[str, Any], snapshot_id: int) -> dict[str, Any]:
-    carried = {field: row[column] for column, field in _CARRIED.items()}
+    fields = {field: row[column] for column, field in _CARRIED.items()}
     return {
         "status": _DELETED if row["is_removed"] else _EXISTING,
         "snapshot_id": snapshot_id if row["is_removed"] else row["snapshot_id"],
         "sequence_number": row["sequence_number"],
         "file_sequence_number": row["file_sequence_number"],
-        "data_file": {**carried, "partition": partition, "block_size_in_bytes": BLOCK_BYTES},
+        "data_file": {**fields, "partition": partition, "block_size_in_bytes": BLOCK_BYTES},
     }

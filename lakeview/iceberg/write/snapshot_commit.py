@@ -46,7 +46,7 @@ class _Change(NamedTuple):
 
     parents: pl.DataFrame
     records: Sequence[Mapping[str, Any]]
-    removed: Mapping[str, int]
+    removals: Mapping[str, int]
 
 
 ENGINE: Mapping[str, str] = {"engine-name": "lakeview", "engine-version": VERSION}
@@ -87,8 +87,8 @@ class SnapshotCommit:
         self._storage = table.state.storage
         self._id = uuid.uuid4()
         self._snapshot_id = secrets.randbelow(2**63 - 1) + 1
-        self._added: list[dict[str, Any]] = []
-        self._rewritten: dict[tuple[str, frozenset[str]], dict[str, Any]] = {}
+        self._new_manifests: list[dict[str, Any]] = []
+        self._rewrites: dict[tuple[str, frozenset[str]], dict[str, Any]] = {}
         self._paths: list[str] = []
         self._commits = commits_of(table, self._snapshot_id)
 
@@ -124,9 +124,9 @@ class SnapshotCommit:
         if self._files:
             data = write_manifest(self._context, self._files, self._snapshot_id)
             record = manifest_record(self._context, self._files, self._snapshot_id)
-            self._added = [self._put_manifest(self._table.state, data, record)]
-        with self._storage.turn() as waited, self._storage.attempts():
-            if waited:
+            self._new_manifests = [self._put_manifest(self._table.state, data, record)]
+        with self._storage.turn() as has_waited, self._storage.attempts():
+            if has_waited:
                 self._table.refresh()
             for attempt in range(_ATTEMPTS):
                 if self._is_repeated():
@@ -180,33 +180,33 @@ class SnapshotCommit:
         metadata = state.metadata
         parents = state.tree.manifests(metadata.snapshots.get(metadata.current_snapshot_id))
         if self._removal is None:
-            return _Change(parents, self._added, {})
+            return _Change(parents, self._new_manifests, {})
         self._removal.check(state, self._table.address)
         deletes = self._removal.delete_files(state)
-        touched = list(self._removal.manifests_with(state, deletes))
-        rewritten = [self._rewrite(state, each) for each in touched]
+        manifests = list(self._removal.manifests_with(state, deletes))
+        records = [self._rewrite(state, each) for each in manifests]
         # "manifests ... that contain no live files" need not be listed
         dead = ((pl.col("added_files_count") == 0) & (pl.col("existing_files_count") == 0)).fill_null(value=False)
-        paths = [str(each.manifest["manifest_path"]) for each in touched]
+        paths = [str(each.manifest["manifest_path"]) for each in manifests]
         stay = parents.filter(~pl.col("manifest_path").is_in(paths) & ~dead)
-        return _Change(stay, [*self._added, *rewritten], removed_counts(self._removal.files, deletes))
+        return _Change(stay, [*self._new_manifests, *records], removed_counts(self._removal.files, deletes))
 
-    def _rewrite(self, state: State, touched: TouchedManifest) -> dict[str, Any]:
+    def _rewrite(self, state: State, touched_manifest: TouchedManifest) -> dict[str, Any]:
         """The record of the manifest in place of another one, written once for all attempts that remove the same of
         it: which delete files apply to nothing else may change from one to the next."""
-        key = str(touched.manifest["manifest_path"]), touched.keys
-        if key not in self._rewritten:
-            entries = state.tree.whole_entries(touched.manifest)
+        key = str(touched_manifest.manifest["manifest_path"]), touched_manifest.keys
+        if key not in self._rewrites:
+            entries = state.tree.whole_entries(touched_manifest.manifest)
             entries = entries.filter(entries["status"] != 2)
             spec_id = int(entries["spec_id"][0])
             context = context_of_spec(self._context, state, spec_id)
-            is_removed = touched.is_removed(entries)
-            new = rewrite_manifest(touched.manifest, entries, is_removed, context, self._snapshot_id)
-            self._rewritten[key] = self._put_manifest(state, new.data, new.record)
-        return self._rewritten[key]
+            is_removed = touched_manifest.is_removed(entries)
+            new = rewrite_manifest(touched_manifest.manifest, entries, is_removed, context, self._snapshot_id)
+            self._rewrites[key] = self._put_manifest(state, new.data, new.record)
+        return self._rewrites[key]
 
     def _put_manifest(self, state: State, data: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
-        path = f"{FOLDER}/{self._id}-m{len(self._rewritten) + len(self._added)}.avro"
+        path = f"{FOLDER}/{self._id}-m{len(self._rewrites) + len(self._new_manifests)}.avro"
         self._paths.append(path)
         self._storage.put(path, data)
         return {**record, "manifest_path": self._absolute_path(state, path), "manifest_length": len(data)}
@@ -229,7 +229,7 @@ class SnapshotCommit:
             # "last-updated-ms" of one that follows is never before: time travel goes by it
             max(milliseconds(self._options.clock()), (metadata.last_updated_ms or 0) + 1),
             recorded_path,
-            self._summary(state, parent, change.removed),
+            self._summary(state, parent, change.removals),
             metadata.current_schema_id,
             first_row_id,
             None if first_row_id is None else manifest_list.added_rows,
@@ -237,7 +237,7 @@ class SnapshotCommit:
         )
         return manifest_list.encode(self._snapshot_id, parent_id), snapshot
 
-    def _summary(self, state: State, parent: SnapshotEntry | None, removed: Mapping[str, int]) -> dict[str, str]:
+    def _summary(self, state: State, parent: SnapshotEntry | None, removals: Mapping[str, int]) -> dict[str, str]:
         """What the snapshot reports."""
         partitions = {(self._context.spec.spec_id, *map(repr, file.partition)) for file in self._files}
         if self._removal is not None:
@@ -246,9 +246,9 @@ class SnapshotCommit:
             "added-data-files": len(self._files), "added-records": sum(file.records for file in self._files),
             "added-files-size": sum(file.size for file in self._files),
         }  # fmt: skip
-        changes = {**{name: count for name, count in counts.items() if count}, **removed}
+        changes = {**{name: count for name, count in counts.items() if count}, **removals}
         # "append -- Only data files were added and no files were removed", "delete -- Data files were removed ..."
-        operation = "append" if not removed else "overwrite" if self._files else "delete"
+        operation = "append" if not removals else "overwrite" if self._files else "delete"
         numbers = {**changes, "changed-partition-count": len(partitions), **_totals(parent, changes)}
         engine, batch = self._options.engine, self._options.batch
         own = engine if batch is None else {**engine, **batch.summary}

@@ -31,16 +31,16 @@ def stored_schema(document: Mapping[str, Any]) -> pa.Schema:
     return pa.schema(_fields(document))
 
 
-def stored_rows(rows: pa.Table, schema: Schema, stored: pa.Schema) -> pa.Table:
+def stored_rows(rows: pa.Table, schema: Schema, target_schema: pa.Schema) -> pa.Table:
     """Rows of the table's columns as its data files hold them."""
     columns = [
         pa.chunked_array(
             [_without_nulls(conform(chunk, f.type, target.type, f.name, _STORED), target) for chunk in column.chunks],
             target.type,
         )
-        for f, column, target in zip(schema, rows.columns, stored, strict=True)
+        for f, column, target in zip(schema, rows.columns, target_schema, strict=True)
     ]
-    return pa.Table.from_arrays(columns, schema=stored)
+    return pa.Table.from_arrays(columns, schema=target_schema)
 
 
 def _without_nulls(array: pa.Array, field: pa.Field) -> pa.Array:
@@ -103,21 +103,21 @@ def _fields(struct: Mapping[str, Any]) -> list[pa.Field]:
     return [_field(f["name"], f["id"], f["type"], f.get("required") is True) for f in struct["fields"]]
 
 
-def _field(name: str, field_id: int, type_: Any, required: bool) -> pa.Field:
-    return pa.field(name, _type(type_, name), not required, {_FIELD_ID: str(field_id).encode()})
+def _field(name: str, field_id: int, type_: Any, is_required: bool) -> pa.Field:
+    return pa.field(name, _type(type_, name), not is_required, {_FIELD_ID: str(field_id).encode()})
 
 
-def _type(recorded: Any, column: str) -> pa.DataType:
-    match recorded:
+def _type(type_json: Any, column: str) -> pa.DataType:
+    match type_json:
         case {"type": "struct"}:
-            return pa.struct(_fields(recorded))
+            return pa.struct(_fields(type_json))
         case {"type": "list"}:
-            required = recorded.get("element-required") is True
-            return pa.list_(_field("element", recorded["element-id"], recorded["element"], required))
+            is_required = type_json.get("element-required") is True
+            return pa.list_(_field("element", type_json["element-id"], type_json["element"], is_required))
         case {"type": "map"}:
-            key = _field("key", recorded["key-id"], recorded["key"], True)
-            required = recorded.get("value-required") is True
-            return pa.map_(key, _field("value", recorded["value-id"], recorded["value"], required))
+            key = _field("key", type_json["key-id"], type_json["key"], True)
+            is_required = type_json.get("value-required") is True
+            return pa.map_(key, _field("value", type_json["value-id"], type_json["value"], is_required))
         case {"type": word} | word:
             return _primitive(word, column)
 
