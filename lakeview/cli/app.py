@@ -24,5 +24,5 @@ def app(host: str, port: int) -> None:
 def app_script() -> Path:
     """The app's script: in the package where it was installed, at the root of a checkout."""
     package = Path(__file__).resolve().parents[1]
-    packaged = package / "_app" / "app.py"
-    return packaged if packaged.is_file() else package.parent / "app.py"
+    script = package / "_app" / "app.py"
+    return script if script.is_file() else package.parent / "app.py"

@@ -92,10 +92,10 @@ def command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]]
     """A command of the group with an address and what goes with it, its own options first."""
 
     def register(function: Callable[..., None]) -> click.Command:
-        wrapped: Any = function
+        callback: Any = function
         for decorate in (_json, _option, *reversed(decorators), _address):
-            wrapped = decorate(wrapped)
-        return main.command()(wrapped)
+            callback = decorate(callback)
+        return main.command()(callback)
 
     return register
 

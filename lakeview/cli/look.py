@@ -149,11 +149,11 @@ def _in_words(difference: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
     from lakeview import views
 
-    grouped = {
+    texts = {
         text: re.sub(r"\d+", lambda number: f"{int(number[0]):,}", text)
         for text in pl.concat([difference["before"], difference["after"]]).drop_nulls()
     }
-    totals = [pl.when(aspect="total").then(pl.col(end).replace(grouped)).otherwise(end).alias(end) for end in _ENDS]
+    totals = [pl.when(aspect="total").then(pl.col(end).replace(texts)).otherwise(end).alias(end) for end in _ENDS]
     difference = difference.with_columns(totals)
     if width() is None:
         return difference

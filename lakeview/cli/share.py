@@ -178,8 +178,8 @@ def rotate(
 def revoke(configuration: Path, name: str) -> None:
     """End a token by its id, or all tokens of a recipient by its name; URLs given before end with the last of them."""
     _, book = _book(configuration)
-    for ended in book.revoke(name):
-        click.echo(f"revoked {ended.id} of {printable(ended.recipient)}")
+    for each in book.revoke(name):
+        click.echo(f"revoked {each.id} of {printable(each.recipient)}")
 
 
 @share.command("rotate-keys")

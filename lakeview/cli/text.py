@@ -137,9 +137,9 @@ def hanging(head: str, text: str, limit: int | None = None) -> Iterable[str]:
     if limit is None or _wide(head) + _LEAST > limit:
         yield head + text
         return
-    wrapped = textwrap.wrap(text, limit - _wide(head), break_on_hyphens=False) or [""]
-    yield head + wrapped[0]
-    yield from (" " * _wide(head) + line for line in wrapped[1:])
+    lines = textwrap.wrap(text, limit - _wide(head), break_on_hyphens=False) or [""]
+    yield head + lines[0]
+    yield from (" " * _wide(head) + line for line in lines[1:])
 
 
 def _total(widths: Sequence[int]) -> int:
