@@ -256,8 +256,8 @@ class Storage(ABC):
         if is_local(self.root):
             return os.path.normpath(os.path.join(self.root, path))
         head, _, tail = self.root.partition("://")
-        joined = posixpath.normpath(posixpath.join("/" + tail, path))
-        return f"{head}://{joined.lstrip('/')}"
+        path = posixpath.normpath(posixpath.join("/" + tail, path))
+        return f"{head}://{path.lstrip('/')}"
 
 
 def listing(names: Sequence[str], sizes: Sequence[int], times: Sequence[int | None]) -> pl.DataFrame:

@@ -244,8 +244,8 @@ class LocalStorage(Storage):
 
     @contextmanager
     def turn(self, meanwhile: Callable[[], None] | None = None) -> Iterator[bool]:
-        with turn(self.root, meanwhile=meanwhile) as waited:
-            yield waited
+        with turn(self.root, meanwhile=meanwhile) as has_waited:
+            yield has_waited
 
     def prepare(self, path: str, data: bytes) -> None:
         full = self.resolve(path)

@@ -28,16 +28,16 @@ def turn(address: str, patience: float = PATIENCE, meanwhile: Callable[[], None]
     pipes (Windows), or a folder for them, there is no wait.
     """
     with ExitStack() as stack:
-        ticket, waited = "", False
+        ticket, has_waited = "", False
         with suppress(OSError):
             ticket = _new_ticket(address, stack)
-            waited = bool(_before(ticket))
-        if waited and meanwhile is not None:
+            has_waited = bool(_before(ticket))
+        if has_waited and meanwhile is not None:
             meanwhile()
         with suppress(OSError):
-            if waited:
+            if has_waited:
                 _wait(ticket, patience)
-        yield waited
+        yield has_waited
 
 
 def _new_ticket(address: str, stack: ExitStack) -> str:
