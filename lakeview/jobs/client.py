@@ -66,7 +66,7 @@ class SparkJobs:
         self._running: dict[str, Job] = {}
         self._process: SparkProcess | None = None
         self._idle: threading.Timer | None = None
-        self._closed = False
+        self._is_closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +87,7 @@ class SparkJobs:
         process could not be told."""
         messages.require_sendable(messages.Run("", user, request))
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 raise InvalidRequestError("the jobs were closed", fix="make new ones: SparkJobs()")
             job = Job(f"lakeview-{next(self._ids)}", user, request, self._cancel)
             self._queue.put(user, job)
@@ -110,7 +110,7 @@ class SparkJobs:
     def close(self) -> None:
         """Cancels all jobs and ends the process; returns when nothing is left of it. Idempotent."""
         with self._lock:
-            self._closed = True
+            self._is_closed = True
             while (job := self._queue.pop({})) is not None:
                 job.end(State.CANCELLED, error=_cancellation())
             for job in self._running.values():
@@ -194,9 +194,9 @@ class SparkJobs:
             if job is None:
                 return
             match report:
-                case messages.Progress(step=step, tasks=tasks, completed_tasks=completed):
+                case messages.Progress(step=step, tasks=tasks, completed_tasks=complete):
                     if job.progress.state is State.RUNNING:
-                        job.progress = Progress(State.RUNNING, step, tasks, completed)
+                        job.progress = Progress(State.RUNNING, step, tasks, complete)
                     return
                 case messages.Result(path=path, counts=counts):
                     job.end(State.DONE, Answer(_rows(path), counts))
@@ -215,7 +215,7 @@ class SparkJobs:
             self._detach()
             for job in running:
                 job.end(State.FAILED, error=_process_ended(how))
-            if not self._closed:
+            if not self._is_closed:
                 self._start_jobs()
 
 

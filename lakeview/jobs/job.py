@@ -60,13 +60,13 @@ class Job:
         self.id, self.user, self.request = job_id, user, request
         self.progress = Progress(State.WAITING)
         self._cancel = cancel
-        self._ended = threading.Event()
+        self._end_event = threading.Event()
         self._answer: Answer | None = None
         self._error: LakeviewError | None = None
 
     def wait(self, seconds: float | None = None) -> bool:
         """Waits until it has ended; False if it has not within so many seconds."""
-        return self._ended.wait(seconds)
+        return self._end_event.wait(seconds)
 
     def cancel(self) -> None:
         """Cancels it; one that has ended stays as it is."""
@@ -74,7 +74,7 @@ class Job:
 
     def result(self) -> Answer:
         """The rows and counts, waited for. Raises the error of the job, JobCancelledError if it was cancelled."""
-        self._ended.wait()
+        self._end_event.wait()
         if self._error is not None:
             raise self._error
         assert self._answer is not None
@@ -82,8 +82,8 @@ class Job:
 
     def end(self, state: State, answer: Answer | None = None, error: LakeviewError | None = None) -> None:
         """Sets its end, for the client that runs it: it is final, a later one changes nothing."""
-        if self._ended.is_set():
+        if self._end_event.is_set():
             return
         self.progress = Progress(state)
         self._answer, self._error = answer, error
-        self._ended.set()
+        self._end_event.set()

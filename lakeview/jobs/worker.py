@@ -63,12 +63,12 @@ class _Job:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.step = "starting"
-        self.cancelled = threading.Event()
-        self.ended = False
+        self.cancellation = threading.Event()
+        self.has_ended = False
         self.last: Progress | None = None
 
     def on_step(self, step: str) -> None:
-        if self.cancelled.is_set():
+        if self.cancellation.is_set():
             raise JobCancelledError("the job was cancelled")
         self.step = step
 
@@ -96,18 +96,18 @@ class Worker:
                     threading.Thread(target=self._run, args=(job,), name=f"lakeview-job-{run.id}", daemon=True).start()
                 case cancel:
                     if (job_to_cancel := self._jobs.get(cancel.id)) is not None:
-                        job_to_cancel.cancelled.set()
+                        job_to_cancel.cancellation.set()
                         # not by the thread that asks for tasks: its calls to a busy JVM may take seconds
                         self._engine.cancel(cancel.id)
-                        if sum(job.cancelled.is_set() for job in list(self._jobs.values())) <= UNFINISHED_JOBS:
+                        if sum(job.cancellation.is_set() for job in list(self._jobs.values())) <= UNFINISHED_JOBS:
                             self._end(job_to_cancel, Cancellation(cancel.id))
         self._ending.set()
 
     def _run(self, job: _Job) -> None:
         job_id = job.run.id
         # what the job ends with, unless it comes to something better: a thread that is brought down reports too
-        unexpected = LakeviewError("the job ended without an answer", kind="spark-job")
-        report: Report = Failure(job_id, error_record(unexpected))
+        failure = LakeviewError("the job ended without an answer", kind="spark-job")
+        report: Report = Failure(job_id, error_record(failure))
         try:
             job.on_step("starting Spark")
             self._engine.start()
@@ -127,7 +127,7 @@ class Worker:
     def _watch(self) -> None:
         while not self._ending.wait(POLL_SECONDS):
             for job_id, job in list(self._jobs.items()):
-                if job.cancelled.is_set():
+                if job.cancellation.is_set():
                     self._engine.cancel(job_id)  # again and again: between two jobs of Spark there is nothing to cancel
                     continue
                 progress = Progress(job_id, job.step, *self._engine.tasks(job_id))
@@ -139,12 +139,12 @@ class Worker:
         """Report the end of a job, once: its place is free then. A cancelled job ends as cancelled: Spark's own error
         says nothing else, and the program does not read its rows, which are removed."""
         with self._lock:
-            has_ended, job.ended = job.ended, True
-        if job.cancelled.is_set():
+            ended_before, job.has_ended = job.has_ended, True
+        if job.cancellation.is_set():
             if isinstance(report, Result):
                 Path(report.path).unlink(missing_ok=True)
             report = Cancellation(job.run.id)
-        if not has_ended:
+        if not ended_before:
             self._send(report)
 
     def _send(self, report: Report) -> None:
