@@ -46,10 +46,10 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
     if now.tzinfo is None:
         raise InvalidRequestError(f"{now} has no zone", fix="give an aware datetime")
     place = Path(path).absolute()
-    started = time.perf_counter()
+    start = time.perf_counter()
 
     def say(line: str) -> None:
-        progress(f"[{time.perf_counter() - started:5.1f} s] {line}")
+        progress(f"[{time.perf_counter() - start:5.1f} s] {line}")
 
     with built_beside(place) as folder, tempfile.TemporaryDirectory(prefix="lakeview-demo-") as scratch:
         calendar = Calendar.at(now)
@@ -127,8 +127,8 @@ def date_files(folder: Path) -> None:
     for log in sorted(folder.rglob("_delta_log")):
         table = lv.open_table(str(log.parent))
         for version in table.history()["version"]:
-            added = table.commit(version).filter(pl.col("kind") == "add")
-            for path, action in added.select("path", "action").iter_rows():
+            adds = table.commit(version).filter(pl.col("kind") == "add")
+            for path, action in adds.select("path", "action").iter_rows():
                 file = log.parent / path
                 if file.exists():  # not vacuumed
                     seconds = json.loads(action)["modificationTime"] / 1000

@@ -67,10 +67,10 @@ _BY = {"engine-name": "pyiceberg", "engine-version": pyiceberg.__version__}
 
 @dataclass(frozen=True)
 class Loads:
-    """Commits of rows to tables below `folder`, which will be moved to `recorded`, by jobs of Spark."""
+    """Commits of rows to tables below `folder`, which will be moved to `recorded_folder`, by jobs of Spark."""
 
     spark: SparkSession
-    recorded: Path
+    recorded_folder: Path
     folder: Path
 
     def write(
@@ -78,7 +78,7 @@ class Loads:
     ) -> None:
         """One commit, dated so: the rows in their order, a file for each partition."""
         writer = self.spark.createDataFrame(rows.to_arrow()).coalesce(1).write.format("lakeview").mode(mode)
-        places = msgspec.json.encode({str(self.recorded): str(self.folder)}).decode()
+        places = msgspec.json.encode({str(self.recorded_folder): str(self.folder)}).decode()
         # the catalog that made the table lasts as long as the build
         writer = writer.option("relocate", places).option("withoutCatalog", "true")
         writer = writer.option("commitTimestamp", at.isoformat()).option("snapshot-property.note", note)
@@ -86,23 +86,23 @@ class Loads:
 
 
 def iceberg_tables(
-    spark: SparkSession, recorded: Path, folder: Path, calendar: Calendar
+    spark: SparkSession, recorded_folder: Path, folder: Path, calendar: Calendar
 ) -> list[tuple[str, Iterator[None]]]:
     """The two tables by name, each with what writes it, commit by commit, below `folder`, which will be moved to
-    `recorded`.
+    `recorded_folder`.
 
     Each has a catalog of its own, made by the thread that writes: SQLite in memory is there for one thread only.
     """
 
-    loads = Loads(spark, recorded, folder)
+    loads = Loads(spark, recorded_folder, folder)
 
     def write_weather() -> Iterator[None]:
         with one_thread():
-            yield from _write_weather(StoryCatalog(recorded, folder), loads, calendar)
+            yield from _write_weather(StoryCatalog(recorded_folder, folder), loads, calendar)
 
     def write_departures() -> Iterator[None]:
         with one_thread():
-            yield from Departures(StoryCatalog(recorded, folder), loads, calendar).write()
+            yield from Departures(StoryCatalog(recorded_folder, folder), loads, calendar).write()
 
     return [("weather", write_weather()), ("departures", write_departures())]
 

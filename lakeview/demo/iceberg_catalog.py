@@ -29,7 +29,7 @@ _RECORD, _FOLDER = "lakeview.demo.recorded", "lakeview.demo.folder"
 
 
 class StoryCatalog(InMemoryCatalog):
-    """Tables that are recorded as lying in `recorded`, and are folder to `folder`, which will be moved there.
+    """Tables that are recorded as lying in `recorded_folder`, and are folder to `folder`, which will be moved there.
 
     Set `moment` before a commit: it is the time that its snapshots, its log entries and its metadata file bear.
     """
@@ -37,11 +37,11 @@ class StoryCatalog(InMemoryCatalog):
     moment: datetime
     place: str
 
-    def __init__(self, recorded: Path, folder: Path) -> None:
-        places = {_RECORD: str(recorded), _FOLDER: str(folder)}
+    def __init__(self, recorded_folder: Path, folder: Path) -> None:
+        places = {_RECORD: str(recorded_folder), _FOLDER: str(folder)}
         io = f"{FutureFiles.__module__}.{FutureFiles.__qualname__}"
-        super().__init__("demo", warehouse=str(recorded), **{PY_IO_IMPL: io}, **places)
-        self.place = str(recorded)
+        super().__init__("demo", warehouse=str(recorded_folder), **{PY_IO_IMPL: io}, **places)
+        self.place = str(recorded_folder)
         self.create_namespace(NAMESPACE)
         self._folder = folder
 
@@ -68,16 +68,16 @@ class StoryCatalog(InMemoryCatalog):
     ) -> StagedTable:
         # The library asks the wall clock in three places; all of them end in this step of a commit.
         now = round(self.moment.timestamp() * 1000)
-        staged = super()._update_and_stage_table(
+        staged_table = super()._update_and_stage_table(
             current_table, table_identifier, requirements, tuple(_set_time(u, now) for u in updates)
         )
         num_old = len(current_table.metadata.snapshot_log) if current_table else 0
         log = [
             entry if number < num_old else entry.model_copy(update={"timestamp_ms": now})
-            for number, entry in enumerate(staged.metadata.snapshot_log)
+            for number, entry in enumerate(staged_table.metadata.snapshot_log)
         ]
-        staged.metadata = staged.metadata.model_copy(update={"last_updated_ms": now, "snapshot_log": log})
-        return staged
+        staged_table.metadata = staged_table.metadata.model_copy(update={"last_updated_ms": now, "snapshot_log": log})
+        return staged_table
 
 
 def _set_time(update: TableUpdate, now: int) -> TableUpdate:
@@ -109,7 +109,7 @@ class FutureFiles(PyArrowFileIO):
     @staticmethod
     def parse_location(location: str, properties: Properties = EMPTY_DICT) -> tuple[str, str, str]:
         """As the library's, in the folder that the files lie in for now."""
-        recorded, folder = properties[_RECORD], properties[_FOLDER]
-        if location.startswith(f"{recorded}/"):
-            location = folder + location.removeprefix(recorded)
+        recorded_folder, folder = properties[_RECORD], properties[_FOLDER]
+        if location.startswith(f"{recorded_folder}/"):
+            location = folder + location.removeprefix(recorded_folder)
         return PyArrowFileIO.parse_location(location, properties)

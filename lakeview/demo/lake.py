@@ -91,8 +91,8 @@ class Lake:
         self._write(airlines.coalesce(1), str(self.folder / "airlines"), at, "the carriers of the year")
 
     def _create(self, at: datetime) -> None:
-        added = {*AIRCRAFT_COLUMNS, *WEATHER_COLUMNS}
-        self.columns = [name for name in self.source.columns if name not in added]
+        later_columns = {*AIRCRAFT_COLUMNS, *WEATHER_COLUMNS}
+        self.columns = [name for name in self.source.columns if name not in later_columns]
         lv.create_table(
             self.flights,
             self._schema(),
@@ -141,16 +141,16 @@ class Lake:
         only = lives.filter(pl.col("added") == version, pl.col("removed") == version + 1)
         start_metrics = {"numFilesToDelete": only.height, "sizeOfDataToDelete": int(only["size"].sum())}
         details: dict[str, Any] = {"user": CARETAKER, "user_metadata": note}
-        with flights.transaction("VACUUM START", metrics=start_metrics, clock=lambda: at, **details) as started:
-            started.add([])  # a commit that says something and changes nothing
+        with flights.transaction("VACUUM START", metrics=start_metrics, clock=lambda: at, **details) as start:
+            start.add([])  # a commit that says something and changes nothing
         for path in only["path"]:
             (Path(self.flights) / path).unlink()
         end_metrics = {"numDeletedFiles": only.height, "numVacuumedDirectories": 0}
-        ended = at + timedelta(minutes=4)
+        end_time = at + timedelta(minutes=4)
         with flights.transaction(
-            "VACUUM END", parameters={"status": "COMPLETED"}, metrics=end_metrics, clock=lambda: ended, **details
-        ) as finished:
-            finished.add([])
+            "VACUUM END", parameters={"status": "COMPLETED"}, metrics=end_metrics, clock=lambda: end_time, **details
+        ) as end:
+            end.add([])
         return f"flights: {only.height} files of version {version} vacuumed"
 
     def _rows(self, where: Column) -> DataFrame:

@@ -103,11 +103,11 @@ def write_pipeline(lake: Path) -> Path:
 def run_at(project: Path, server: Server, at: datetime) -> None:
     """Run the project as if it had been started at that moment: records and commits are dated from there on, and take
     as long as they take. LakeviewError where a flow or a publication fails."""
-    started = time.perf_counter()
+    start = time.perf_counter()
     run_pipeline(
         project,
         server,
-        clock=lambda: at + timedelta(seconds=time.perf_counter() - started),
+        clock=lambda: at + timedelta(seconds=time.perf_counter() - start),
         say=lambda _: None,
         user=OPERATOR,
     )

@@ -67,7 +67,7 @@ def _write_delete_file(table: Table, name: str, target: DataFile, rows: Sequence
     output = table.io.new_output(path)
     with output.create() as stream:
         pq.write_table(pa.table([[target.file_path] * len(rows), list(rows)], schema=_SCHEMA), stream)
-    recorded = target.file_path.encode()
+    path_bytes = target.file_path.encode()
     return DataFile.from_args(
         content=DataFileContent.POSITION_DELETES,
         file_path=path,
@@ -75,8 +75,8 @@ def _write_delete_file(table: Table, name: str, target: DataFile, rows: Sequence
         partition=target.partition,
         record_count=len(rows),
         file_size_in_bytes=len(output),
-        lower_bounds={_PATH_ID: recorded},
-        upper_bounds={_PATH_ID: recorded},
+        lower_bounds={_PATH_ID: path_bytes},
+        upper_bounds={_PATH_ID: path_bytes},
         sort_order_id=None,
         spec_id=target.spec_id,
         equality_ids=None,

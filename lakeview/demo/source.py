@@ -38,9 +38,9 @@ def data_folder() -> Path:
 def read_csv(name: str) -> pl.DataFrame:
     """A table of the package in its own order: integers as Int32, `time_hour` as a time in UTC."""
     path = data_folder() / f"{name}.csv"
-    packed = path.with_suffix(".csv.zip")
-    if packed.exists():
-        with zipfile.ZipFile(packed) as archive:
+    archive_path = path.with_suffix(".csv.zip")
+    if archive_path.exists():
+        with zipfile.ZipFile(archive_path) as archive:
             rows = pl.read_csv(archive.read(path.name), null_values="NA", infer_schema_length=None)
     else:
         rows = pl.read_csv(path, null_values="NA", infer_schema_length=None)
@@ -62,11 +62,11 @@ def read_flights(shift: timedelta) -> pl.DataFrame:
     weather = read_csv("weather").group_by("origin", "time_hour").agg(pl.col("visib").max().alias("visibility"))
     flights = read_csv("flights")
     others = [name for name in flights.columns if name not in ("year", "month", "day", "time_hour")]
-    joined = flights.join(planes, "tailnum", "left", maintain_order="left").join(
+    rows = flights.join(planes, "tailnum", "left", maintain_order="left").join(
         weather, ["origin", "time_hour"], "left", maintain_order="left"
     )
     day = pl.date("year", "month", "day").alias("flight_date") + shift
-    return joined.select(
+    return rows.select(
         day, pl.col("month").alias("period"), *others, pl.col("time_hour") + shift, *AIRCRAFT_COLUMNS, *WEATHER_COLUMNS
     )
 

@@ -158,19 +158,19 @@ def _an_outage(calendar: Calendar) -> list[Step]:
         statistics = Statistics.NONE if bare else Statistics.FULL
         steps.append(_nightly(Load(day, day, by_airport=True, statistics=statistics), f"daily delivery {day}"))
     rest = Load(calendar.day(10, 15), calendar.day(10, 31))
-    tidied = "period 10: one file, and its statistics are whole again"
+    note = "period 10: one file, and its statistics are whole again"
     return [
         *steps,
         Step(at_hour(calendar.day(11, 1), 13), rest, "what came in during the outage"),
-        Step(at_hour(calendar.day(11, 5), 15), Compact(10), tidied),
+        Step(at_hour(calendar.day(11, 5), 15), Compact(10), note),
     ]
 
 
 def _weather_joins(calendar: Calendar) -> list[Step]:
     """Period 11 comes whole again, and with the view at the airport."""
-    added = AddColumns(WEATHER_COLUMNS)
+    columns = AddColumns(WEATHER_COLUMNS)
     return [
-        Step(at_hour(calendar.day(11, 12), 10), added, "the feed now knows the weather"),
+        Step(at_hour(calendar.day(11, 12), 10), columns, "the feed now knows the weather"),
         *_whole_period(calendar, 11, "delivery of period 11, with weather"),
     ]
 

@@ -35,8 +35,9 @@ _PARTICIPLES_WITH_REASON = {
 """Of classes and functions, whose names are verbs with an object or nouns."""
 
 ROOMS_OF_VARIABLES = frozenset({
-    "lakeview/app", "lakeview/charts", "lakeview/discovery", "lakeview/inspection", "lakeview/model",
-    "lakeview/predicates", "lakeview/sharing", "lakeview/views",
+    "lakeview/app", "lakeview/charts", "lakeview/cli", "lakeview/demo", "lakeview/discovery", "lakeview/iceberg",
+    "lakeview/inspection", "lakeview/jobs", "lakeview/model", "lakeview/predicates", "lakeview/sharing",
+    "lakeview/storage", "lakeview/views",
 })  # fmt: skip
 """Rooms whose parameters and variables are no participles either."""
 
