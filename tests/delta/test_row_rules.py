@@ -96,6 +96,18 @@ def test_identity_values_are_never_given_twice(history: DeltaHistory) -> None:
     assert table.snapshot().schema["i"].metadata["delta.identity.highWaterMark"] == 35
 
 
+@pytest.mark.parametrize(
+    ("step", "mark", "next_value"), [(5, 22, 25), (5, 25, 30), (5, -3, 10), (-5, -3, -5), (-5, 22, 10)]
+)
+def test_an_identity_value_is_steps_from_the_start_whatever_the_mark_is(
+    history: DeltaHistory, step: int, mark: int, next_value: int
+) -> None:
+    recorded = {**IDENTITY, "delta.identity.step": step, "delta.identity.highWaterMark": mark}
+    table = make_table(history, ID, field("i", "long", **recorded))
+    table.append(pl.DataFrame({"Id": [1, 2]}))
+    assert table.scan().collect()["i"].to_list() == [next_value, next_value + step]
+
+
 BROKEN: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any], type[LakeviewError], str]] = [
     ("a constraint", [ID], check("id > 0"), {"Id": [1, -1, 0]}, ConstraintViolationError,
      r"2 of 3 rows break constraint c \(id > 0\); the first is row 1, from 0: Id = -1"),

@@ -30,7 +30,9 @@ class Identity:
 
     def next(self) -> int:
         """The value that the next row gets."""
-        return self.start if self.mark is None else self.mark + self.step
+        # "value = start + k * step where k is a non-negative integer", whatever an engine has recorded as the mark
+        steps = 0 if self.mark is None else max((self.mark - self.start) // self.step + 1, 0)
+        return self.start + steps * self.step
 
     def values(self, count: int, allocate: Allocate | None) -> pl.Series:
         """The next values. InvalidRequestError without `allocate`, or a value is no long any more."""
