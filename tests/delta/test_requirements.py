@@ -53,6 +53,17 @@ def test_a_commit_has_one_version_of_an_application(history: DeltaHistory) -> No
     assert [action["version"] for action in recorded(table, "txn")] == [2]
 
 
+def test_a_restore_leaves_domains_of_features_that_it_does_not_know(history: DeltaHistory) -> None:
+    def domain(name: str, text: str) -> Action:
+        return {"domainMetadata": {"domain": name, "configuration": text, "removed": False}}
+
+    history.commit(*writer_features("domainMetadata"), domain("delta.old", "1"), domain("user", "1"))
+    history.commit(domain("delta.old", "2"), domain("delta.new", "1"), domain("user", "2"), domain("user.new", "1"))
+    table = open_delta_table(history)
+    table.restore(0)
+    assert dict(table.snapshot().domain_metadata.iter_rows()) == {"delta.old": "2", "delta.new": "1", "user": "1"}
+
+
 def test_two_commits_do_not_change_one_domain(history: DeltaHistory) -> None:
     def domain(text: str) -> Action:
         return {"domainMetadata": {"domain": "d", "configuration": text, "removed": False}}

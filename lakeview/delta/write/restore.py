@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from lakeview.delta.data.column_rules import CLUSTERING
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.log.actions import CommitInfo, DomainMetadata, Metadata
@@ -18,7 +19,7 @@ from lakeview.delta.write.evolution import MAX_ID
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
 from lakeview.delta.write.pending_commit import PendingCommit
-from lakeview.delta.write.row_ids import DOMAIN, high_water_mark
+from lakeview.delta.write.row_ids import high_water_mark
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, CorruptTableError, DataFileMissingError, InvalidRequestError
 from lakeview.model.schema import Schema
@@ -162,10 +163,16 @@ def _marks(now: Schema, then: Schema) -> dict[str, int]:
 def _domains(base: Replay, then: Replay) -> list[DomainMetadata]:
     """What makes the domains those of the earlier version; row ids go on from their mark."""
     now, before = (
-        {name: text for name, text in state.domain_metadata().iter_rows() if name != DOMAIN} for state in (base, then)
+        {name: text for name, text in state.domain_metadata().iter_rows() if _may_go_back(name)}
+        for state in (base, then)
     )
     changed = [DomainMetadata(name, text) for name, text in before.items() if now.get(name) != text]
     return [*changed, *(DomainMetadata(name, text, removed=True) for name, text in now.items() if name not in before)]
+
+
+def _may_go_back(domain: str) -> bool:
+    # "Writers must only modify or delete system-controlled domains they understand"
+    return domain == CLUSTERING or not domain.startswith("delta.")
 
 
 def _check_there(back: pl.DataFrame, storage: Storage) -> None:
