@@ -114,6 +114,21 @@ def test_ids_that_a_restore_brings_back_are_not_given_twice(tmp_path: Path, enab
     check_rows(table, 1, 2, 3, 4, 5)
 
 
+def test_a_restore_brings_every_file_the_ids_that_it_had_where_others_were_given_since(tmp_path: Path) -> None:
+    enable = {"delta.enableRowTracking": "true"}
+    table = lv.create_table(str(tmp_path / "t"), {"id": "long"}, properties=enable)
+    table.append(numbers(1))
+    version = table.append(numbers(2))
+    before = table.scan(row_tracking=True).collect().sort("id")
+    table.delete("id = 1")
+    table.drop_feature("rowTracking")
+    table.set_properties(enable)
+    table.restore(version)
+    assert table.scan(row_tracking=True).collect().sort("id").equals(before)
+    table.append(numbers(3))
+    assert table.scan(row_tracking=True).collect()["_row_id"].n_unique() == 3
+
+
 def v2_checkpoint(table: DeltaTable) -> None:
     table.set_properties({"delta.checkpointPolicy": "v2"})
     table.checkpoint()

@@ -61,7 +61,8 @@ def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
 
 
 def _add(txn: PendingCommit, back: pl.DataFrame, now: pl.DataFrame, then: Replay) -> None:
-    """Add the files that come back, and those that stay and have lost their row ids."""
+    """Add the files that come back, and those that stay and whose row ids are gone, or others by now: of ids that
+    count from two beginnings some are the same."""
     if not txn.definition.supports("rowTracking"):
         # without the feature ids mean nothing, and once it is there again they would be given twice
         without_ids = {"base_row_id": None, "default_row_commit_version": None}
@@ -69,9 +70,9 @@ def _add(txn: PendingCommit, back: pl.DataFrame, now: pl.DataFrame, then: Replay
         return
     txn.files.adds += [add_of(row, data_change=True) for row in back.iter_rows(named=True)]
     txn.raise_row_id_mark(high_water_mark(then))
-    idless = now.filter(pl.col("base_row_id").is_null()).select(_IDENTITY)
+    ids = [*_IDENTITY, "base_row_id"]
     files = then.adds(LIVE_COLUMNS).filter(pl.col("base_row_id").is_not_null())
-    files = files.join(idless, on=_IDENTITY, how="semi", nulls_equal=True)
+    files = files.join(now, on=_IDENTITY, how="semi", nulls_equal=True).join(now, on=ids, how="anti", nulls_equal=True)
     for row in with_documents(files, then).iter_rows(named=True):
         txn.files.add_again(row, row["stats"])
 
