@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -206,3 +207,15 @@ def test_a_commit_says_that_ids_stay_only_while_row_tracking_is_enabled(
     table.set_properties({"delta.checkpointInterval": "5"})
     (info,) = table.commit(1).filter(kind="commitInfo")["action"]
     assert json.loads(info).get("tags") == tags
+
+
+def test_rows_that_a_restore_brings_back_to_a_file_keep_the_ids_of_that_file(tmp_path: Path) -> None:
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = lv.create_table(str(tmp_path / "t"), {"id": "long"}, properties=properties)
+    version = table.append(pl.DataFrame({"id": [1, 2]}))
+    table.set_properties({"delta.enableRowTracking": "true"})
+    before = table.scan(row_tracking=True).collect()
+    table.delete("id = 1")
+    table.restore(version)
+    table.set_properties({"delta.enableRowTracking": "true"})
+    assert table.scan(row_tracking=True).collect().equals(before)
