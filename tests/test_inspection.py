@@ -220,3 +220,12 @@ def test_loads_have_no_baseline_where_the_table_cannot_be_read(tmp_path: Path) -
         history.commit(add(f"f{version}", records=100))
     assert lv.inspect(lv.open_table(history.address)).has_baseline()
     assert not lv.inspect(lv.open_table(history.without(12).address)).has_baseline()
+
+
+def test_the_health_of_a_table_whose_log_has_a_file_with_two_vectors_at_once(tmp_path: Path) -> None:
+    vector = {"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+    history = DeltaHistory(tmp_path / "t").create()
+    wrong = {"numRecords": 9, "minValues": {"id": 2}, "maxValues": {"id": 1}}
+    history.commit(add("f", stats=wrong), add("f", stats=wrong, deletionVector=vector))
+    titles = lv.open_table(history.address).health()["title"].to_list()
+    assert "Statistics of id contradict themselves in 2 of 2 files" in titles

@@ -103,9 +103,8 @@ class StatisticsAnswers(HistoryAnswers):
         """CONTRADICTIONS of the statistics of this version; of a wide table those of its first columns."""
         snapshot = self.snapshot
         statistics = self.frames.recorded_statistics(snapshot.version, own_leaves(snapshot)[:FIRST_COLUMNS])
-        rows = statistics.select(path="_path").join(
-            snapshot.files.select("path", "records"), on="path", how="left", maintain_order="left"
-        )
+        files = snapshot.files.select("path", "records").unique("path")  # a broken log has a path with two vectors
+        rows = statistics.select(path="_path").join(files, on="path", how="left", maintain_order="left")
         return contradictions(statistics, rows["records"])
 
     @cache_answer("version", "branch", entries=16)
