@@ -7,13 +7,12 @@ Spark's own spelling of each path is taken from Spark, and a query that needs a 
 table fails, as one does that reads a row which may be deleted.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 
@@ -21,9 +20,10 @@ from lakeview.model.arrow_types import arrow_type
 from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.schema import Schema, quote_name
+from lakeview.spark.native_calls import input_files, read_parquet
 from lakeview.spark.native_files import NativeFile
 from lakeview.spark.native_layout import are_distinct, folder_values, partition_fields
-from lakeview.spark.types import to_spark
+from lakeview.spark.types import ddl, to_spark
 
 LITERAL_SCANS = 32
 """How many combinations of partition values are read as scans of their own; beyond, the values are joined."""
@@ -121,44 +121,47 @@ class _Scan:
 
     def with_folders(self) -> DataFrame:
         """The rows of files whose folders have the partition values; no row is deleted."""
-        return self._rows.select(*self._columns({name: f.col(quote_name(name)) for name in self._files[0].constants}))
+        return self._rows.selectExpr(*self._columns({name: quote_name(name) for name in self._files[0].constants}))
 
     def with_literals(self) -> DataFrame:
         """The rows of files that share their partition values; no row is deleted."""
         constants = self._files[0].constants
         values = {name: _literal(constants[name], self._schema[name]) for name in constants if name in self._schema}
-        return self._rows.select(*self._columns(values))
+        return self._rows.selectExpr(*self._columns(values))
 
     def with_join(self) -> DataFrame:
         """The rows of files with partition values and deletion vectors of their own."""
         names = [name for name in self._files[0].constants if name in self._schema]
-        values = {name: f.col(f"v{number}") for number, name in enumerate(names)}
-        metadata = self._rows.metadataColumn("_metadata")
+        values = {name: f"v{number}" for number, name in enumerate(names)}
+        metadata = self._metadata()
         has_vectors = any(file.deleted for file in self._files)
-        position = [metadata.getField("row_index").alias("position")] if has_vectors else []
-        rows = self._rows.select(
-            *self._columns({name: f.lit(None) for name in names}),
-            metadata.getField("file_path").alias("path"),
-            *position,
+        rows = self._rows.selectExpr(
+            *self._columns(dict.fromkeys(names, "NULL")),
+            f"{metadata}.file_path AS path",
+            *([f"{metadata}.row_index AS position"] if has_vectors else []),
         )
         facts = self._facts(names)
         if not has_vectors:  # Spark leaves out a join by unique keys of which a query needs no value, as a count
             facts = facts.coalesce(1).dropDuplicates(["key"])
-        joined = rows.join(f.broadcast(facts), rows["path"] == facts["key"], "left")
-        is_missing = f.col("key").isNull()
-        error = f.raise_error(f.concat(f.lit("lakeview planned no file "), "path"))
+        joined = rows.join(f.broadcast(facts), f.expr("path = key"), "left")
+        error = "raise_error(concat('lakeview planned no file ', path))"
         if has_vectors:
-            word = f.get("words", (f.col("position") / 64).cast("int"))
-            is_live = f.coalesce(f.getbit(word, (f.col("position") % 64).cast("int")), f.lit(0)) == 0
-            joined = joined.where(f.when(is_missing, error.cast("boolean")).otherwise(is_live))
+            word = "get(words, CAST(position / 64 AS INT))"
+            is_live = f"coalesce(getbit({word}, CAST(position % 64 AS INT)), 0) = 0"
+            joined = joined.where(f"if(key IS NULL, CAST({error} AS BOOLEAN), {is_live})")
         else:
-            values = {name: f.when(is_missing, error).otherwise(value) for name, value in values.items()}
-        return joined.select(
-            *[
-                values.get(field.name, f.col(f"c{number}")).alias(f"c{number}")
-                for number, field in enumerate(self._schema)
-            ]
+            values = {name: f"if(key IS NULL, {error}, {value})" for name, value in values.items()}
+        return joined.selectExpr(
+            *[f"{values.get(field.name, f'c{number}')} AS c{number}" for number, field in enumerate(self._schema)]
         )
+
+    def _metadata(self) -> str:
+        """Under which name Spark has the path of a row's file: one that no column has, in any case."""
+        names = {field.name.lower() for field in (*self._layout.schema, *self._partitions)}
+        name = "_metadata"
+        while name in names:
+            name = f"_{name}"
+        return name
 
     def _read(self) -> DataFrame:
         """The scan itself. CorruptTableError if Spark would read other files than planned."""
@@ -168,8 +171,8 @@ class _Scan:
         reader = self._spark.read.schema(spark_types.StructType([*schema, *self._partitions])).options(**_SETTINGS)
         if self._partitions:
             reader = reader.options(basePath=f"{_PREFIX}{self._files[0].root}", recursiveFileLookup=False)
-        rows = reader.parquet(*[_PREFIX + file.path for file in self._files])
-        self._uris = rows.inputFiles()  # once: each costs a call into the JVM, a tenth of a count of many small files
+        rows = read_parquet(reader, [_PREFIX + file.path for file in self._files])
+        self._uris = input_files(rows)  # once: Spark optimizes the plan for it
         paths = sorted(unquote(uri.removeprefix(_PREFIX)) for uri in self._uris)
         if paths != sorted(file.path for file in self._files):
             missing = sorted({file.path for file in self._files}.symmetric_difference(paths))
@@ -181,8 +184,8 @@ class _Scan:
             )
         return rows
 
-    def _columns(self, values: Mapping[str, Column]) -> list[Column]:
-        """The columns of the schema: values of the log, else what the files store, else null."""
+    def _columns(self, values: Mapping[str, str]) -> list[str]:
+        """The columns of the schema in SQL: values of the log, else what the files store, else null."""
         names = iter(self._layout.columns)
         columns = []
         for number, (field, kind) in enumerate(zip(self._schema, self._types, strict=True)):
@@ -191,13 +194,13 @@ class _Scan:
             if in_log:
                 column = values[field.name]
             elif name is None:
-                column = f.lit(None).cast(kind)
+                column = _cast("NULL", kind)
             else:
-                column = f.col(quote_name(name))
+                column = quote_name(name)
                 if self._layout.schema[name].dataType != kind:  # fields of structs are renamed
-                    column = column.cast(kind)
+                    column = _cast(column, kind)
                 column = _without_pushed_filters(column, kind)
-            columns.append(column.alias(f"c{number}"))
+            columns.append(f"{column} AS c{number}")
         return columns
 
     def _facts(self, names: Sequence[str]) -> DataFrame:
@@ -217,36 +220,45 @@ class _Scan:
         return self._spark.createDataFrame(pa.table(arrays, names=schema.names), schema)
 
 
-def _literal(value: Any, field: Field) -> Column:
-    """A value of the log as a column that Spark folds, and believes may be null, as every column of a table."""
+def _cast(column: str, kind: spark_types.DataType) -> str:
+    return f"CAST({column} AS {ddl(kind)})"
+
+
+def _literal(value: Any, field: Field) -> str:
+    """A value of the log in SQL that Spark folds, and believes may be null, as every column of a table."""
     kind = to_spark(Schema((field,)))[0].dataType
-    constant = f.lit(None).cast(kind) if value is None else _constant(value, field.type).cast(kind)
-    return f.when(f.lit(None).cast("boolean"), f.lit(None).cast(kind)).otherwise(constant)
+    constant = "NULL" if value is None else _constant(value, field.type)
+    return f"if(CAST(NULL AS BOOLEAN), {_cast('NULL', kind)}, {_cast(constant, kind)})"
 
 
-def _constant(value: Any, type_: DataType) -> Column:
+def _constant(value: Any, type_: DataType) -> str:
     match type_:
         case DecimalType():
-            return f.lit(format(value, "f"))
+            return f"'{value:f}'"
         case PrimitiveType("timestamp"):
-            return f.timestamp_micros(f.lit(pa.scalar(value, pa.timestamp("us", "UTC")).value))
+            return f"timestamp_micros({pa.scalar(value, pa.timestamp('us', 'UTC')).value})"
         case PrimitiveType("timestamp_ntz" | "date"):
-            return f.lit(value.isoformat())
+            return f"'{value.isoformat()}'"
         case PrimitiveType("binary"):
-            return f.unhex(f.lit(value.hex()))
-    return f.lit(value)
+            return f"X'{value.hex()}'"
+        case PrimitiveType("string"):  # of which a setting says whether backslashes in a literal are escapes
+            return f"X'{value.encode().hex()}'"
+        case PrimitiveType("float"):
+            return f"CAST('{value}' AS DOUBLE)"
+    return f"'{value}'"
 
 
-def _without_pushed_filters(column: Column, kind: spark_types.DataType) -> Column:
+def _without_pushed_filters(column: str, kind: spark_types.DataType) -> str:
     """The column, and where it is a floating-point number so that no filter on it is pushed to the file: writers leave
     NaN out of bounds, and to Spark it is the largest; and Parquet's dictionaries hold 0.0 and -0.0 apart, which Spark
     takes for equal. Of a struct each field, so that a query reads those that it needs."""
     if isinstance(kind, spark_types.FloatType | spark_types.DoubleType):
-        return f.nanvl(column, f.lit(math.nan).cast(kind))
+        return f"nanvl({column}, CAST('NaN' AS {ddl(kind)}))"
     if not isinstance(kind, spark_types.StructType) or not _has_floats(kind):
         return column
-    fields = [_without_pushed_filters(column.getField(each.name), each.dataType).alias(each.name) for each in kind]
-    return f.when(column.isNotNull(), f.struct(*fields))
+    fields = [(f"{column}.{quote_name(each.name)}", quote_name(each.name), each.dataType) for each in kind]
+    parts = ", ".join(f"{_without_pushed_filters(part, kind)} AS {name}" for part, name, kind in fields)
+    return f"if({column} IS NOT NULL, struct({parts}), NULL)"
 
 
 def _has_floats(kind: spark_types.DataType) -> bool:

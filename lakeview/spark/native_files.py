@@ -89,12 +89,13 @@ class _Footers:
         """The file of a task, None if Spark cannot read it, or would not read it alike."""
         if not _is_plain(task):
             return None
-        store = self._stores.setdefault(task.root, task_storage(task))
+        if (store := self._stores.get(task.root)) is None:  # `setdefault` would make one for each file
+            store = self._stores.setdefault(task.root, task_storage(task))
         try:
             path = store.local_path(task.path)
             if path is None or _MISREAD.search(path) or os.path.getsize(path) != task.size:
                 return None
-            with pq.ParquetFile(path, coerce_int96_timestamp_unit=INT96_UNIT) as file:
+            with pa.OSFile(path) as source, pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT) as file:
                 fields, rows = file.schema_arrow, _rows(file.metadata)
             layout = self._layout(fields, task)
         except (pa.ArrowException, OSError, UnicodeDecodeError):  # reading its rows says what is wrong

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -30,7 +31,7 @@ _INTEGERS: tuple[Callable[[pa.DataType], bool], ...] = (arrow.is_int8, arrow.is_
 _Test: TypeAlias = Callable[[pa.DataType], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NativeLayout:
     """What Spark is to read from a file. `schema`: with the names that the file has; `columns`: for each column of the
     table its name there, None for one that the file lacks."""
@@ -38,7 +39,7 @@ class NativeLayout:
     schema: spark_types.StructType
     columns: tuple[str | None, ...]
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, tuple[str | None, ...]]:
         """Equal for equal layouts."""
         return self.schema.json(), self.columns

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from lakeview.spark.addresses import OpenTable
 
 
+_QUOTED_PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
+
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00"})
 """Names of time zones in which Spark and lakeview read all conditions alike."""
 
@@ -68,7 +70,7 @@ def table(
     if where is not None:
         # printed from the checked tree: Spark takes backslashes for escapes, and would run what the check took for text
         rows = rows.where(translate(where, "spark"))
-    return rows.select(*[f.col(quote_name(name)) for name in names])
+    return rows if names == read_schema.names else rows.select(*[f.col(quote_name(name)) for name in names])
 
 
 def _check_zone(spark: SparkSession, where: str, schema: Schema) -> None:
@@ -100,6 +102,8 @@ def _rows(
     python_rows = partial(_python_rows, spark, source_table, snapshot, read_schema, where, is_current=is_current)
     # A share's files have signed URLs that expire: they are asked for when they are read.
     if not native or isinstance(source_table, SharedTable) or source_table.storage.remote:
+        return python_rows()
+    if spark.conf.get(_QUOTED_PATTERNS) == "true":  # in the SQL of a native plan; `x|y` would be the column x
         return python_rows()
     to_spark(read_schema)  # refuses types before any footer is read
     files, others = divide(

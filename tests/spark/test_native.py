@@ -166,6 +166,36 @@ def test_a_query_without_partition_values_joins_none(spark: SparkSession, tmp_pa
         assert ("Join" in execution.optimizedPlan().toString()) == joins
 
 
+def test_planning_makes_no_more_calls_into_the_jvm_for_more_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call for each file takes longer than the rest of the plan."""
+    monkeypatch.setattr(native, "LITERAL_SCANS", 1)
+    jvm = spark._jvm
+    assert jvm is not None
+    client = type(jvm._gateway_client)
+    calls: list[str] = []
+    send = client.send_command
+
+    def count(self: Any, command: str, *arguments: Any, **named: Any) -> Any:
+        if not command.startswith("m\n"):  # frees an object, whenever Python has collected it
+            calls.append(command)
+        return send(self, command, *arguments, **named)
+
+    counts = []
+    for files in (2, 40):
+        address = str(tmp_path / f"{files}")
+        rows = pa.table({"id": range(files), "p": [number / 2 for number in range(files)]})
+        deltalake.write_deltalake(address, rows, partition_by=["p"])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(client, "send_command", count)
+            frame = table(spark, address)
+        assert frame.count() == files
+        counts.append(len(calls))
+        calls.clear()
+    assert counts[0] == counts[1] < 120
+
+
 @pytest.mark.parametrize("folder", ["[a-z]", "{x,y}", "st*r", "que?tion", "_hidden", ".dot", "p=1", "co:lon", "% 20é"])
 def test_tables_in_folders_of_all_names(spark: SparkSession, tmp_path: Path, folder: str) -> None:
     rows = pa.table({"id": [1, 2], "p": ["x", "y"]})
@@ -188,6 +218,14 @@ def test_settings_that_leave_rows_out_are_overruled(
     file.unlink()
     with pytest.raises(DataFileMissingError, match=f"{file.name} was planned"), lakeview_errors():
         frame.select("id").where("id > 0").collect()
+
+
+def test_names_are_no_patterns_where_the_session_takes_quoted_names_for_such(
+    spark: SparkSession, tmp_path: Path, setting: Callable[[str, str], None]
+) -> None:
+    setting("spark.sql.parser.quotedRegexColumnNames", "true")
+    deltalake.write_deltalake(tmp_path / "t", pa.table({"x": [1], "x|z": [2]}))
+    assert table(spark, str(tmp_path / "t"), columns=["x|z", "x"]).collect() == [(2, 1)]
 
 
 @pytest.fixture
