@@ -13,7 +13,9 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview.iceberg.metadata.types import parse_schema
 from lakeview.iceberg.opening import open_iceberg
+from lakeview.iceberg.scan.projection import Projection
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from tests.builders.iceberg import IcebergHistory
 
@@ -50,6 +52,23 @@ def test_fields_of_structs_in_lists_have_defaults(tmp_path: Path) -> None:
     history.append("a", [{"id": 1, "c": [{"x": 1}, None]}])
     history.evolve([ID, listed(x, {**y, "initial-default": 9})])
     assert lv.open_table(history.address).scan().collect()["c"].to_list() == [[{"x": 1, "y": 9}, None]]
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "default"),
+    [
+        ({"type": "list", "element-id": 7, "element-required": False, "element": "int"}, [4, 5], [4, 5]),
+        ({"type": "map", "key-id": 7, "key": "int", "value-id": 8, "value-required": False, "value": "int"},
+         {"keys": [4], "values": [5]}, [(4, 5)]),
+    ],
+    ids=["list", "map"],
+)  # fmt: skip
+def test_a_nested_default_is_of_as_many_rows_as_there_are(type_: Any, value: Any, default: Any) -> None:
+    fields = [{"id": 1, "name": "c", "required": False, "type": type_, "initial-default": value}]
+    schema = parse_schema({"type": "struct", "fields": fields})
+    projection = Projection([], list(schema), {})
+    target = schema.as_nullable().to_arrow()
+    assert [projection.of({}, rows, target)["c"].to_pylist() for rows in (0, 2)] == [[], [default, default]]
 
 
 @pytest.mark.parametrize("type_", ["unknown", "variant", "geometry", "geography"])

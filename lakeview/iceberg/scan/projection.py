@@ -195,6 +195,8 @@ def _places(file_fields: Sequence[pa.Field], target_fields: Sequence[Field]) -> 
 
 
 def _repeat_value(value: Any, target: pa.DataType, rows: int, field: Field) -> pa.Array:
+    if not rows:  # pyarrow repeats lists, maps and structs once at least
+        return pa.nulls(0, target)
     try:
         if pa.types.is_timestamp(target) and isinstance(value, int):
             return pa.repeat(pa.scalar(value, pa.int64()).cast(target), rows)
