@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import StaticTable
 
-from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
 from tests.builders.opening import open_iceberg_table
 from tests.iceberg.test_append import PLAIN, document_of, entry_of, field, latest, make_table
 
@@ -133,6 +133,35 @@ def test_bytes_of_another_length_are_refused(tmp_path: Path, type_: str, words: 
     with pytest.raises(InvalidRequestError, match=words) as caught:
         open_iceberg_table(place).append(pa.table({"x": pa.array([None, b"ab"], pa.binary())}))
     assert (caught.value.kind, caught.value.place) == ("type-mismatch", "x")
+
+
+SUB_FIELDS = [
+    {**field(3, "a", "int"), "initial-default": 0, "write-default": 9}, {**field(4, "b", "int"), "initial-default": 0},
+]  # fmt: skip
+INTS = {"type": "map", "key-id": 3, "key": "int", "value-id": 4, "value-required": False, "value": "int"}
+
+
+@pytest.mark.parametrize(("type_", "value", "written"), [
+    ({"type": "struct", "fields": SUB_FIELDS}, {}, {"a": 9, "b": None}),
+    (INTS, {"keys": [1], "values": [2]}, {1: 2}),
+], ids=["struct", "map"])  # fmt: skip
+def test_nested_write_defaults_are_written(tmp_path: Path, type_: Any, value: Any, written: Any) -> None:
+    fields = [field(1, "id", "long"), {**field(2, "x", type_), "initial-default": value, "write-default": value}]
+    table = open_iceberg_table(make_table(tmp_path / "t", fields, version=3))
+    table.append(pl.DataFrame({"id": [1]}))
+    assert table.scan().collect()["x"].to_list() == [written]
+
+
+@pytest.mark.parametrize(("type_", "value"), [
+    ("int", "much"), ("int", 2**40), ("decimal(3,2)", "100.00"), ("fixed[4]", "00"),
+])  # fmt: skip
+def test_a_write_default_that_is_none_of_its_type_is_the_schema_s_fault(tmp_path: Path, type_: str, value: Any) -> None:
+    fields = [field(1, "id", "long"), {**field(2, "x", type_), "write-default": value}]
+    place = make_table(tmp_path / "t", fields, version=3)
+    with pytest.raises(CorruptTableError, match="the write default of column x cannot be understood") as caught:
+        open_iceberg_table(place).append(pl.DataFrame({"id": [1]}))
+    assert (caught.value.kind, caught.value.place) == ("invalid-metadata", "x")
+    assert open_iceberg_table(place).append(pl.DataFrame({"id": [1], "x": [None]})) is not None
 
 
 def test_zeros_of_either_sign_are_two_partitions(tmp_path: Path) -> None:

@@ -308,6 +308,8 @@ def test_defaults_are_single_values_of_their_type(tmp_path: Path, type_: str, va
 
 NO_DEFAULTS: list[tuple[str, Any]] = [
     ("int", "much"),
+    ("int", 2**40),
+    ("decimal(3,2)", "100.00"),
     ("fixed[4]", "000102"),
     ("float", 1e300),
     ("timestamp_ns", "2500-01-01T00:00:00"),
@@ -315,7 +317,7 @@ NO_DEFAULTS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "value"), NO_DEFAULTS, ids=[t for t, _ in NO_DEFAULTS])
+@pytest.mark.parametrize(("type_", "value"), NO_DEFAULTS, ids=[f"{t} {v}" for t, v in NO_DEFAULTS])
 def test_a_default_that_is_none_of_its_type_is_the_schema_s_fault(tmp_path: Path, type_: str, value: Any) -> None:
     history = table(tmp_path, version=3)
     history.append("a", ROWS[:1])

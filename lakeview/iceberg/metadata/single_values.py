@@ -16,6 +16,8 @@ from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, M
 _FLOAT_OVERFLOW = (2 - 2**-24) * 2.0**127
 """Floats of 32 bits have no number from here on; those below round to one (Java writes the largest as 3.4028235E38)."""
 _TIME_IN_NANOSECONDS = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:\+00:00|Z)?")
+INITIAL_DEFAULT, WRITE_DEFAULT = "initial-default", "write-default"
+"""A field's defaults, as its metadata has them: of rows from before the column, and of rows that leave it out."""
 _DAY = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
 _FIRST, _LAST = -719_162, 2_932_896
 """The days that Python's calendar has: 0001-01-01 to 9999-12-31."""
@@ -169,8 +171,9 @@ class NotAValueError(ValueError):
     """A JSON value that is none of its type."""
 
 
-def single_value(value: Any, type_: DataType) -> Any:
-    """A default in JSON as a Python value of a column's type; structs as dicts by name, maps as pairs.
+def single_value(value: Any, type_: DataType, default: str = INITIAL_DEFAULT) -> Any:
+    """A default in JSON as a Python value of a column's type; structs as dicts by name, maps as pairs. `default`: which
+    default of theirs the fields of structs have that it leaves out.
 
     NotAValueError if it is none.
     """
@@ -181,30 +184,31 @@ def single_value(value: Any, type_: DataType) -> Any:
             case DecimalType():
                 return Decimal(value)
             case ArrayType(element):
-                return [single_value(v, element) for v in value]
+                return [single_value(v, element, default) for v in value]
             case MapType(key, item):
-                keys, values = value["keys"], value["values"]
-                return [(single_value(k, key), single_value(v, item)) for k, v in zip(keys, values, strict=True)]
+                keys = [single_value(k, key, default) for k in value["keys"]]
+                return list(zip(keys, (single_value(v, item, default) for v in value["values"]), strict=True))
             case StructType(fields):
-                return {f.name: _part(value, f) for f in fields}
+                return {f.name: _part(value, f, default) for f in fields}
             case PrimitiveType(name):
                 return _primitive(value, name, type_)
     except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, pl.exceptions.PolarsError) as error:
         raise NotAValueError(f"{value!r} is no {type_}") from error
 
 
-def default_value(value: Any, field: Field) -> Any:
+def default_value(value: Any, field: Field, default: str = INITIAL_DEFAULT) -> Any:
     """A default of a column as `single_value` gives it; NotAValueError too for a fixed one of another length."""
-    python_value, length = single_value(value, field.type), field.metadata.get("length")
+    python_value, length = single_value(value, field.type, default), field.metadata.get("length")
     if isinstance(python_value, bytes) and length is not None and len(python_value) != length:
         raise NotAValueError(f"{value!r} is no fixed[{length}]")
     return python_value
 
 
-def _part(value: Any, field: Field) -> Any:
+def _part(value: Any, field: Field, default: str) -> Any:
     """A field of a struct's default: its own value there, else the default that the field has itself."""
+    # "If a field value is missing from a struct's write-default, the field's write-default must be used for the field"
     own = value.get(str(field.id))
-    return default_value(field.metadata.get("initial-default") if own is None else own, field)
+    return default_value(field.metadata.get(default) if own is None else own, field, default)
 
 
 def _primitive(value: Any, name: str, type_: DataType) -> Any:

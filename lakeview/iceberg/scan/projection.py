@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeview.iceberg.metadata.single_values import NotAValueError, default_value
+from lakeview.iceberg.scan.defaults import default_array, value_array
 from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
-from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.errors import UnsupportedTableError
 from lakeview.rows.casts import conform_array
 
 _ID_KEYS = (b"PARQUET:field_id", b"iceberg.id")
@@ -117,19 +117,8 @@ class Projection:
 
     def _missing(self, field: Field, target: pa.DataType, rows: int) -> pa.Array:
         if field.id is not None and field.id in self._constants:
-            return _repeat_value(self._constants[field.id], target, rows, field)
-        default = field.metadata.get("initial-default")
-        if default is None:
-            return pa.nulls(rows, target)
-        try:
-            return _repeat_value(default_value(default, field), target, rows, field)
-        except NotAValueError as error:
-            raise CorruptTableError(
-                f"the initial default of column {field.name} cannot be understood: {error}",
-                fix="have the table's schema corrected by the engine that owns it",
-                place=field.name,
-                kind="invalid-metadata",
-            ) from error
+            return _constant_array(self._constants[field.id], target, rows, field)
+        return default_array(field, target, rows)
 
     def _array(
         self, array: pa.Array, file_field: pa.Field, target_fields: DataType, target: pa.DataType, place: str
@@ -194,13 +183,9 @@ def _places(file_fields: Sequence[pa.Field], target_fields: Sequence[Field]) -> 
     return [None if f.id is None else ids.get(f.id) for f in target_fields]
 
 
-def _repeat_value(value: Any, target: pa.DataType, rows: int, field: Field) -> pa.Array:
-    if not rows:  # pyarrow repeats lists, maps and structs once at least
-        return pa.nulls(0, target)
+def _constant_array(value: Any, target: pa.DataType, rows: int, field: Field) -> pa.Array:
     try:
-        if pa.types.is_timestamp(target) and isinstance(value, int):
-            return pa.repeat(pa.scalar(value, pa.int64()).cast(target), rows)
-        return pa.repeat(pa.scalar(value, type=target), rows)
+        return value_array(value, target, rows)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise UnsupportedTableError(
             f"column {field.name} has the value {value!r} for whole files, which is no {field.type}",

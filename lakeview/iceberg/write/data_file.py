@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 
 from lakeview.iceberg.manifests.partitions import PartitionColumn, readable
 from lakeview.iceberg.metadata.partition_fields import PartitionField
-from lakeview.iceberg.metadata.single_values import single_value
+from lakeview.iceberg.metadata.single_values import WRITE_DEFAULT
 from lakeview.iceberg.metadata.transforms import TEMPORAL
+from lakeview.iceberg.scan.defaults import default_array
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.metrics import FileMetrics
 from lakeview.iceberg.write.partition_tuples import Tuple, partitions
@@ -223,10 +224,9 @@ def _with_defaults(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     # "The write default for a field must be written if a field is not supplied to a write"
     exactly, own = set(batch.schema.names), {field.name for field in schema}
     other = {name.casefold() for name in exactly - own}  # as conform_batch: one that is another column's stands for it
-    for field in schema:
-        default = field.metadata.get("write-default")
-        if default is not None and field.name not in exactly and field.name.casefold() not in other:
-            value = pl.Series([single_value(default, field.type)], dtype=polars_type(field.type))
-            column = value.new_from_index(0, batch.num_rows).to_arrow()
-            batch = batch.append_column(field.name, column)
+    types = schema.as_nullable().to_arrow().types
+    for field, type_ in zip(schema, types, strict=True):
+        has_default = field.metadata.get(WRITE_DEFAULT) is not None
+        if has_default and field.name not in exactly and field.name.casefold() not in other:
+            batch = batch.append_column(field.name, default_array(field, type_, batch.num_rows, WRITE_DEFAULT))
     return batch
