@@ -107,7 +107,7 @@ class LocalStorage(Storage):
             os.close(descriptor)
 
     def _read_in(self, descriptor: int, folder: str, name: str) -> bytes:
-        with suppress(OSError):
+        try:
             # no link is followed, and no pipe waited for
             file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=descriptor)
             try:
@@ -119,7 +119,8 @@ class LocalStorage(Storage):
                         return data
             finally:
                 os.close(file)
-        # no plain file, one that is too large or grows, or an error: the way of every other path says what is wrong
+        except OSError:
+            pass  # no plain file, one too large or growing, or an error: the way of every other path says what is wrong
         return self.read(f"{folder}/{name}")
 
     def walk(self) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """The actions of a Delta log, as the protocol spells them (delta protocol, Actions). Unknown fields are skipped."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -37,6 +37,9 @@ class AddFile(msgspec.Struct, frozen=True, rename="camel", gc=False):
     `path` as recorded: a URI, percent-encoded. `stats` is JSON text.
     """
 
+    added: ClassVar[bool] = True  # what the other kind has, so that columns are made of both kinds alike
+    extended_file_metadata: ClassVar[None] = None
+
     path: str
     size: Long
     partition_values: dict[str, str | None] | None = None
@@ -52,6 +55,10 @@ class AddFile(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 class RemoveFile(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A file that is no longer part of the table; the action stays as a tombstone until it expires."""
+
+    added: ClassVar[bool] = False
+    stats: ClassVar[None] = None
+    clustering_provider: ClassVar[None] = None
 
     path: str
     deletion_timestamp: Long | None = None
@@ -142,7 +149,7 @@ class Action(msgspec.Struct, frozen=True, rename="camel", gc=False):
     cdc: msgspec.Raw = msgspec.Raw(b"")
 
 
-class CommitInfo(msgspec.Struct, frozen=True):
+class CommitInfo(msgspec.Struct, frozen=True, gc=False):
     """What a commit says about itself, as far as it says anything. Times in milliseconds since 1970."""
 
     timestamp: int | None = None
@@ -157,7 +164,7 @@ class CommitInfo(msgspec.Struct, frozen=True):
     is_blind_append: bool | None = None
 
 
-class _PlainInfo(msgspec.Struct, frozen=True, rename="camel"):
+class _PlainInfo(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Provenance as every writer of today records it."""
 
     timestamp: Long | None = None

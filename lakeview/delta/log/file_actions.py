@@ -125,7 +125,8 @@ def _frame(versions: list[int], actions: Sequence[FileAction], root: str, column
             case "partition_values":
                 series.append(text_maps([a.partition_values for a in actions]).alias(name))
             case "records":
-                series.append(records(pl.Series("stats", _VALUES["stats"](actions), dtype=pl.String()), None))
+                stats = pl.Series("stats", list(map(attrgetter("stats"), actions)), dtype=pl.String())
+                series.append(records(stats, None))
             case _ if name in _PLAIN:
                 series.append(pl.Series(name, list(map(attrgetter(name), actions)), dtype=COLUMN_TYPES[name]))
             case _:
@@ -133,27 +134,24 @@ def _frame(versions: list[int], actions: Sequence[FileAction], root: str, column
     return pl.DataFrame(series)
 
 
-_PLAIN = frozenset({"size", "data_change", "base_row_id", "default_row_commit_version"})
+_PLAIN = frozenset(
+    {"added", "size", "data_change", "stats", "base_row_id", "default_row_commit_version", "clustering_provider",
+     "extended_file_metadata"}
+)  # fmt: skip
 
 # of all actions at once: a call for each of them took a tenth of a history
 _VALUES: Mapping[str, Callable[[Sequence[FileAction]], list[Any]]] = {
-    "added": lambda actions: [isinstance(a, AddFile) for a in actions],
     "deletion_vector": lambda actions: [
         None if (vector := a.deletion_vector) is None else vector.unique_id for a in actions
     ],
     "modified": lambda actions: [
         a.modification_time if isinstance(a, AddFile) else a.deletion_timestamp for a in actions
     ],
-    "stats": lambda actions: [a.stats if isinstance(a, AddFile) else None for a in actions],
     "tags": lambda actions: [None if a.tags is None else json.dumps(a.tags) for a in actions],
     "deleted_records": lambda actions: [
         0 if (vector := a.deletion_vector) is None else vector.cardinality for a in actions
     ],
     "vector": lambda actions: [vector_value(a.deletion_vector) for a in actions],
-    "clustering_provider": lambda actions: [a.clustering_provider if isinstance(a, AddFile) else None for a in actions],
-    "extended_file_metadata": lambda actions: [
-        a.extended_file_metadata if isinstance(a, RemoveFile) else None for a in actions
-    ],
 }
 
 
