@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.model.printable import printable
+from lakeview.model.printable import printable, with_json_keys
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +59,7 @@ def cell(value: object) -> str:
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case list() | dict():
-            return printable(json.dumps(value, default=plain, ensure_ascii=False))
+            return printable(json.dumps(with_json_keys(value, plain), default=plain, ensure_ascii=False))
     return printable(str(value))
 
 
@@ -188,7 +188,7 @@ def _wide(text: str) -> int:
 
 def as_json(value: object) -> str:
     """JSON, one document: moments as ISO 8601, exact decimals as text; only ASCII, so that nothing hides in it."""
-    return json.dumps(value, default=plain, indent=2).replace("\x7f", "\\u007f")
+    return json.dumps(with_json_keys(value, plain), default=plain, indent=2).replace("\x7f", "\\u007f")
 
 
 def plain(value: object) -> Any:

@@ -1,6 +1,6 @@
 """Text of unknown origin to text that is safe and short enough to show: in a terminal, a log, a page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
@@ -55,6 +55,18 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def with_json_keys(value: object, text: Callable[[object], str | None]) -> object:
+    """Nested lists and dicts with keys that JSON has: those of maps may be of any type. `text`: what a key becomes that
+    is no text, number or boolean."""
+    match value:
+        case dict():
+            keys = [key if isinstance(key, str | int | float) else text(key) for key in value]
+            return dict(zip(keys, (with_json_keys(item, text) for item in value.values()), strict=True))
+        case list():
+            return [with_json_keys(item, text) for item in value]
+    return value
 
 
 _SPACES, _LINES = "Zs", "\n\r\t"

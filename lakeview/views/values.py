@@ -5,7 +5,7 @@ from datetime import datetime
 
 import polars as pl
 
-from lakeview.model.printable import ELLIPSIS, shorten
+from lakeview.model.printable import ELLIPSIS, shorten, with_json_keys
 
 TEXT_LENGTH = 80
 """Values longer than this are cut, with an ellipsis."""
@@ -34,7 +34,7 @@ def value_text(value: object, digits: int = DIGITS) -> str | None:
         case bool():
             text = "true" if value else "false"
         case dict() | list():
-            text = json.dumps(value, ensure_ascii=False, default=value_text)
+            text = json.dumps(with_json_keys(value, value_text), ensure_ascii=False, default=value_text)
         case _:
             text = str(value)
     return shorten(text, TEXT_LENGTH)

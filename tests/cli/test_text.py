@@ -20,6 +20,7 @@ CELLS: dict[str, tuple[object, str]] = {
     "a number": (1234567, "1,234,567"),
     "a moment": (datetime(2026, 3, 1, 8, 5, tzinfo=UTC), "2026-03-01 08:05:00"),
     "a list": (["a", date(2026, 3, 1)], '["a", "2026-03-01"]'),
+    "a map of dates": ([{date(2026, 3, 1): b"\x01", 2: None}], '[{"2026-03-01": "01", "2": null}]'),
     "an exact number": (Decimal("1.50"), "1.50"),
     "a null character": ("a\0b", "a\\x00b"),
     "a lone surrogate": ("\ud800", "\\ud800"),
@@ -38,6 +39,11 @@ def test_whatever_it_was_it_can_be_printed(text: str) -> None:
     assert printable(text).isprintable()
     assert as_json(text).isprintable()
     assert json.loads(as_json(text)) == text
+
+
+def test_maps_of_any_keys_are_json() -> None:
+    value = {"m": {date(2026, 3, 1): 1, b"\x01": 2, Decimal("1.50"): 3, 4: 5}}
+    assert json.loads(as_json([value])) == [{"m": {"2026-03-01": 1, "01": 2, "1.50": 3, "4": 5}}]
 
 
 @given(st.lists(st.tuples(st.text(max_size=60), st.integers(-(2**63), 2**63 - 1)), max_size=5), st.integers(60, 200))

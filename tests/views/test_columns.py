@@ -215,6 +215,7 @@ def test_versions_are_spread_with_both_ends() -> None:
         pytest.param(date(2026, 7, 1), "2026-07-01", id="a date"),
         pytest.param(datetime(2026, 7, 1, 3, tzinfo=UTC), "2026-07-01 03:00:00", id="a moment in UTC"),
         pytest.param(b"\x00\xff", "00ff", id="bytes in hex"),
+        pytest.param([{date(2026, 7, 1): None, 2: b"\xff"}], '[{"2026-07-01": null, "2": "ff"}]', id="a map of dates"),
         pytest.param("x" * 100, "x" * 79 + "…", id="long text cut"),
     ],
 )
