@@ -454,6 +454,24 @@ def test_a_column_of_an_orc_file_may_be_called_as_a_part_of_another(tmp_path: Pa
     assert lv.open_table(history.address).scan().collect().rows() == [(7, {"b": 1})]
 
 
+def test_a_file_with_two_columns_of_one_name_is_corrupt_where_one_of_them_is_read(tmp_path: Path) -> None:
+    history = table(tmp_path)
+    entry = history._file("a", pa.table({"a": [0]}), 0, {})
+    fields = [
+        pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(i)}) for i, name in ((1, "id"), (3, "x"), (4, "x"))
+    ]
+    pq.write_table(
+        pa.Table.from_arrays([pa.array([i]) for i in (1, 3, 4)], schema=pa.schema(fields)), history.root / "data/a"
+    )
+    history._commit("append", [entry], 0, {})
+    assert lv.open_table(history.address).scan().collect().rows() == [(1, None)]
+    history.evolve([ID, {"id": 4, "name": "y", "required": False, "type": "long"}])
+    with pytest.raises(CorruptTableError, match="it holds two columns called x") as caught:
+        lv.open_table(history.address).scan().collect()
+    assert str(caught.value.place).endswith("data/a")
+    assert ids_only(history.address) == [1]
+
+
 def test_times_of_orc_files_beyond_nanoseconds_are_not_called_corrupt(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "at", "required": False, "type": "timestamp"}])
     entry = history._file("a", pa.table({"at": [0]}), 0, {}) | {"file_format": "ORC"}

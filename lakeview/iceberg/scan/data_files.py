@@ -124,7 +124,7 @@ class IcebergSource:
         ):
             schema = file.schema_arrow
             projection = self._projection(list(schema), task)
-            names = [schema.names[i] for i in projection.read]
+            names = _names_of(schema, projection.read)
             if not names:
                 for start in range(0, file.metadata.num_rows, batch_rows):
                     yield projection.of({}, min(batch_rows, file.metadata.num_rows - start), target)
@@ -140,7 +140,7 @@ class IcebergSource:
             file = orc.ORCFile(handle)
             schema = file.schema
             projection = self._projection(list(schema), task)
-            names = [schema.names[i] for i in projection.read]
+            names = _names_of(schema, projection.read)
             # pyarrow takes `a.b` for a part of `a` where a file has both
             selection = None if any("." in name for name in names) else names or None
             for stripe in range(file.nstripes):
@@ -168,6 +168,14 @@ class IcebergSource:
         for batch in table.to_batches():
             columns = {i: batch.column(i) for i in projection.read}
             yield projection.of(columns, batch.num_rows, target)
+
+
+def _names_of(schema: pa.Schema, places: Sequence[int]) -> list[str]:
+    """The names of columns, by which they are read. ArrowInvalid for one that another column of the file has too."""
+    names = [schema.names[i] for i in places]
+    if twice := next((name for name in names if schema.get_field_index(name) < 0), None):
+        raise pa.ArrowInvalid(f"it holds two columns called {twice}")
+    return names
 
 
 def _with_id(field: pa.Field) -> pa.Field:
