@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from lakeview.model.errors import InvalidRequestError
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
+_ABSOLUTE = re.compile(rf"({_SCHEME.pattern})?/")
 
 
 def normalise(address: str, *, decode: bool = False) -> str:
@@ -31,8 +32,13 @@ def normalise(address: str, *, decode: bool = False) -> str:
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a recorded path names its place without the table's root."""
-    return path.startswith("/") or _SCHEME.match(path) is not None
+    """Whether a recorded path names its place without the table's root; `load-10:30.parquet` does not."""
+    return _ABSOLUTE.match(path) is not None
+
+
+def begins_with_scheme(path: str) -> bool:
+    """Whether a URI that is this text would have a scheme (RFC 2396)."""
+    return _SCHEME.match(path) is not None
 
 
 def is_local(address: str) -> bool:

@@ -237,6 +237,16 @@ def test_a_folder_of_files_becomes_a_table_and_they_stay(tmp_path: Path) -> None
     assert lv.open_table(str(tmp_path)).snapshot().num_records == 20
 
 
+def test_a_file_with_a_colon_in_its_name_is_recorded_as_the_relative_uri_that_it_is(tmp_path: Path) -> None:
+    (tmp_path / "t" / "a:b").mkdir(parents=True)
+    pq.write_table(rows(0), tmp_path / "t" / "load-10:30.parquet")
+    pq.write_table(rows(5), tmp_path / "t" / "a:b" / "load-11:30.parquet")
+    table = lv.convert_to_delta(str(tmp_path / "t"))
+    recorded = [json.loads(a)["path"] for a in table.commit(0).filter(kind="add")["action"]]
+    assert sorted(recorded) == ["a%3Ab/load-11:30.parquet", "load-10%3A30.parquet"]
+    assert open_delta_table(table).scan().collect().height == by_deltalake(tmp_path / "t").height == 10
+
+
 def test_numbers_of_files_may_differ_in_width(tmp_path: Path) -> None:
     def part(whole: pa.DataType, real: pa.DataType, number: int) -> pa.Table:
         types = {"id": whole, "price": real, "s": pa.struct([("l", pa.list_(whole))])}

@@ -49,6 +49,17 @@ def test_partition_columns_of_any_name_are_read(history: DeltaHistory) -> None:
     assert table.scan().collect().rows() == [tuple(range(len(NAMES)))]
 
 
+@pytest.mark.parametrize("recorded", ["a%3Ab/f:1.parquet", "a:b/f:1.parquet"])
+def test_a_colon_in_the_name_of_a_file_begins_no_address(history: DeltaHistory, recorded: str) -> None:
+    action = history.data("a:b/f:1.parquet", {"id": [1]})
+    history.create().commit({"add": {**action["add"], "path": recorded}})
+    table = lv.open_table(history.address)
+    assert table.scan().collect()["id"].to_list() == [1]
+    assert table.versions()["readable"].to_list() == [True, True]
+    history.commit(remove("a%3Ab/f%3A1.parquet"))
+    assert lv.open_table(history.address).files().is_empty()
+
+
 def test_thousands_of_columns_are_read_at_once(history: DeltaHistory) -> None:
     names = [f"c{i}" for i in range(2_000)]
     history.create(dict.fromkeys(names, "long")).commit(history.data("f", {n: [1] for n in names} | {"c7": [7]}))

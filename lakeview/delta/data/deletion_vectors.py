@@ -10,7 +10,8 @@ from typing import Any
 
 import pyroaring
 
-from lakeview.delta.log.vector_paths import names_a_place, vector_file, z85_decoded
+from lakeview.delta.log.vector_paths import vector_file, z85_decoded
+from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import DataFileMissingError
 from lakeview.rows.bitmaps import corrupt_vector, position_bitmap
 from lakeview.storage import Storage
@@ -83,7 +84,7 @@ class DeletionVector:
         return data[: self.size_in_bytes]
 
     def _from_file(self, path: str, storage: Storage) -> bytes:
-        if self.storage_type == "p" and not names_a_place(path):
+        if self.storage_type == "p" and not is_absolute(path):
             raise _missing(path, f"deletion vector file {path} is no absolute path: no store can hold it")
         start = self.offset or 0  # "Interpret as 0 if absent"
         if start < 0 or self.size_in_bytes < 0:

@@ -12,7 +12,7 @@ from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.log.vector_paths import file_of, names_a_place
+from lakeview.delta.log.vector_paths import file_of
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.frames import VERSIONS
@@ -159,7 +159,7 @@ def _file_problems(lives: pl.DataFrame, names: pl.Series, storage: Storage, vers
     lives = pl.concat([lives.select(vectors.columns), vectors])
     keys = canonical(lives["path"], storage.root)
     maybe = (keys.str.contains(r"^(/|\.\./)") | keys.str.contains(":", literal=True)).arg_true()
-    is_outside = [key.startswith("../") or (is_absolute(key) and names_a_place(key)) for key in keys.gather(maybe)]
+    is_outside = [key.startswith("../") or is_absolute(key) for key in keys.gather(maybe)]
     nowhere = pl.Series([False], dtype=pl.Boolean).new_from_index(0, keys.len())
     outside = nowhere.scatter(maybe, pl.Series(is_outside, dtype=pl.Boolean))
     keyed = lives.with_columns(keys.alias("key"))

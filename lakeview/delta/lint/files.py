@@ -11,7 +11,7 @@ from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import KEY, LogFacts
 from lakeview.delta.lint.report import finding, some
 from lakeview.delta.log.paths import LOG_FOLDER, canonical
-from lakeview.delta.log.vector_paths import file_of, names_a_place
+from lakeview.delta.log.vector_paths import file_of
 from lakeview.model import limits
 from lakeview.model.addresses import is_absolute
 from lakeview.model.data_types import Field
@@ -116,7 +116,7 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
     keys = dict(zip(data_files, canonical(pl.Series("key", list(data_files), dtype=pl.String), root), strict=True))
     there = set(present["key"].to_list()) if data_files else set()
     # one outside the table cannot be looked up in its listing, unless no store can hold it
-    elsewhere = {w for w, key in keys.items() if _outside(key) and names_a_place(key)}
+    elsewhere = {w for w, key in keys.items() if is_absolute(key)}
     missing = {where: path for where, path in data_files.items() if keys[where] not in there and where not in elsewhere}
     if missing:
         first = min(missing)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import polars as pl
 
+from lakeview.model.addresses import begins_with_scheme, is_absolute
 from lakeview.model.column_values import moments
 from lakeview.storage import Entry
 
@@ -150,7 +151,9 @@ def decode_path(path: str) -> str:
 
 def encode_path(path: str) -> str:
     """A path as an action records it: `decode_path` gives it back."""
-    return quote(path, safe="/=:@!$&'()*,;~+", errors="surrogateescape")
+    text = quote(path, safe="/=:@!$&'()*,;~+", errors="surrogateescape")
+    # what ends the scheme of a URI is escaped where there is none
+    return text if is_absolute(path) or not begins_with_scheme(path) else text.replace(":", "%3A", 1)
 
 
 def encode_paths(paths: pl.Series) -> pl.Series:
@@ -162,7 +165,7 @@ def encode_paths(paths: pl.Series) -> pl.Series:
     return paths.clone().scatter(where, pl.Series(texts, dtype=pl.String))
 
 
-_ESCAPED = r"[^A-Za-z0-9_.~/=:@!$&'()*,;+-]"
+_ESCAPED = r"[^A-Za-z0-9_.~/=:@!$&'()*,;+-]|^[A-Za-z][A-Za-z0-9+.-]*:[^/]"
 
 
 def decode_paths(paths: pl.Series) -> pl.Series:

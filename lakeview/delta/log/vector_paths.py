@@ -14,7 +14,6 @@ _TO_Z85 = str.maketrans(_B85, _Z85)
 _LETTERS = frozenset(_Z85)
 _UUID_LETTERS = 20
 _UUID_BYTES = 16
-_PLACE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*:)?/")
 _OFFSET = re.compile(r"@[0-9]+$")
 
 
@@ -42,11 +41,6 @@ def vector_file(storage_type: str, path_or_inline_dv: str) -> str | None:
 def file_of(unique_id: str) -> str | None:
     """The file in a deletion vector's unique id (`storageType`, `pathOrInlineDv`, `@offset`); errors as above."""
     return vector_file(unique_id[:1], _OFFSET.sub("", unique_id[1:]))
-
-
-def names_a_place(absolute: str) -> bool:
-    """Whether an absolute path can lead anywhere: `file:x/y`, as tables made from templates hold, does not."""
-    return _PLACE.match(absolute) is not None
 
 
 def z85_encoded(data: bytes) -> str:
