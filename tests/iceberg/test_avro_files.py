@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import fastavro
+import pytest
 
 import lakeview as lv
 from tests.builders.iceberg import IcebergHistory
@@ -64,3 +67,45 @@ def test_a_name_that_looks_like_an_id_is_a_name(tmp_path: Path) -> None:
     mapping = [{"field-id": 1, "names": ["f2"]}, {"field-id": 2, "names": ["f1"]}]
     stored = [{"name": "f1", "type": "string"}, {"name": "f2", "type": "long"}]
     assert rows(tmp_path, columns, stored, {"f1": "x", "f2": 5}, mapping) == [(5, "x")]
+
+
+def _fixed(size: int, **more: Any) -> dict[str, Any]:
+    return {"type": "fixed", "name": "value", "size": size, **more}
+
+
+def _long(name: str, **more: Any) -> dict[str, Any]:
+    return {"type": "long", "logicalType": name, **more}
+
+
+_MIDNIGHT = datetime(1970, 1, 1, 0, 0, 0, 1, UTC)
+TYPES: dict[str, tuple[Any, Any, Any]] = {
+    "boolean": ("boolean", True, True),
+    "int": ("int", -1, -1),
+    "long": ("long", 2**40, 2**40),
+    "float": ("float", 0.5, 0.5),
+    "double": ("double", -0.5, -0.5),
+    "decimal(9,2)": (_fixed(4, logicalType="decimal", precision=9, scale=2), b"\xff\xff\xff\x72", Decimal("-1.42")),
+    "date": ({"type": "int", "logicalType": "date"}, -1, date(1969, 12, 31)),
+    "time": (_long("time-micros"), 1, time(0, 0, 0, 1)),
+    "timestamp": (_long("timestamp-micros", **{"adjust-to-utc": False}), 1, _MIDNIGHT.replace(tzinfo=None)),
+    "timestamptz": (_long("timestamp-micros", **{"adjust-to-utc": True}), 1, _MIDNIGHT),
+    "timestamp_ns": (_long("timestamp-nanos"), 1_000, _MIDNIGHT.replace(tzinfo=None)),
+    "timestamptz_ns": (_long("timestamp-nanos", **{"adjust-to-utc": True}), 1_000, _MIDNIGHT),
+    "string": ("string", "ü", "ü"),
+    "uuid": (_fixed(16, logicalType="uuid"), bytes(range(16)), bytes(range(16))),
+    "fixed[3]": (_fixed(3), b"abc", b"abc"),
+    "binary": ("bytes", b"\xff", b"\xff"),
+    "geometry": ("bytes", b"\x01", b"\x01"),
+}
+"""Each type with what Avro stores it as, a value as it is stored, and the value (Appendix A: Avro)."""
+
+
+@pytest.mark.parametrize(
+    ("type_", "stored", "recorded", "value"), [(t, *facts) for t, facts in TYPES.items()], ids=TYPES
+)
+def test_every_type(tmp_path: Path, type_: str, stored: Any, recorded: Any, value: Any) -> None:
+    again = stored.get("name", stored) if isinstance(stored, dict) else stored
+    types = [["null", stored], [again, "null"], "null"]
+    fields = [{"name": name, "type": t, "field-id": i} for i, (name, t) in enumerate(zip("abc", types, strict=True), 1)]
+    columns = [optional(name, i, type_) for i, name in enumerate("abc", 1)]
+    assert rows(tmp_path, columns, fields, {"a": recorded, "b": None, "c": None}) == [(value, None, None)]

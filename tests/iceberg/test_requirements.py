@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import fastavro
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 import lakeview as lv
 from lakeview.iceberg.metadata.types import parse_schema
@@ -42,16 +46,87 @@ def test_types_of_version_3(tmp_path: Path, stored: str, type_: str, value: Any,
     assert lv.open_table(history.address).scan().collect()["c"].to_list() == [expected]
 
 
+X, Y = ({"id": i, "name": name, "required": False, "type": "int"} for i, name in ((5, "x"), (6, "y")))
+
+
 def test_fields_of_structs_in_lists_have_defaults(tmp_path: Path) -> None:
     def listed(*fields: dict[str, Any]) -> dict[str, Any]:
         return column({"type": "list", "element-id": 4, "element-required": False,
                        "element": {"type": "struct", "fields": list(fields)}})  # fmt: skip
 
-    x, y = ({"id": i, "name": name, "required": False, "type": "int"} for i, name in ((5, "x"), (6, "y")))
-    history = IcebergHistory(tmp_path / "t", [ID, listed(x)], version=3)
+    history = IcebergHistory(tmp_path / "t", [ID, listed(X)], version=3)
     history.append("a", [{"id": 1, "c": [{"x": 1}, None]}])
-    history.evolve([ID, listed(x, {**y, "initial-default": 9})])
+    history.evolve([ID, listed(X, {**Y, "initial-default": 9})])
     assert lv.open_table(history.address).scan().collect()["c"].to_list() == [[{"x": 1, "y": 9}, None]]
+
+
+def test_fields_of_structs_in_maps_have_defaults() -> None:
+    value = {"type": "struct", "fields": [X, {**Y, "initial-default": 9}]}
+    document = column(
+        {"type": "map", "key-id": 4, "key": "int", "value-id": 7, "value-required": False, "value": value}
+    )
+    schema = parse_schema({"type": "struct", "fields": [document]})
+    inner = pa.struct([pa.field("x", pa.int32(), metadata={"PARQUET:field_id": "5"})])
+    stored = pa.field("c", pa.map_(pa.int32(), inner), metadata={"PARQUET:field_id": "3"})
+    rows = pa.array([[(1, {"x": 2}), (3, None)], [], None], stored.type)
+    batch = Projection([stored], list(schema), {}).of({0: rows}, 3, schema.as_nullable().to_arrow())
+    assert batch["c"].to_pylist() == [[(1, {"x": 2, "y": 9}), (3, None)], [], None]
+
+
+def test_a_required_field_without_a_default_is_null_where_a_file_lacks_it(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [ID])
+    history.append("a", [{"id": 1}])
+    history.evolve([ID, {**column("int"), "required": True}])
+    assert lv.open_table(history.address).scan().collect()["c"].to_list() == [None]
+
+
+VARIANT = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
+
+
+def _write_parquet(rows: list[Any], path: Path) -> None:
+    field = pa.field("c", VARIANT, metadata={"PARQUET:field_id": "3"})
+    pq.write_table(pa.Table.from_arrays([pa.array(rows, VARIANT)], schema=pa.schema([field])), path)
+
+
+def _write_orc(rows: list[Any], path: Path) -> None:
+    field = pa.field("c", VARIANT, metadata={"iceberg.id": "3", "iceberg.struct-type": "VARIANT"})
+    orc.write_table(pa.Table.from_arrays([pa.array(rows, VARIANT)], schema=pa.schema([field])), path)
+
+
+def _write_avro(rows: list[Any], path: Path) -> None:
+    parts = [{"name": name, "type": "bytes"} for name in ("metadata", "value")]
+    record = {"type": "record", "name": "v", "logicalType": "variant", "fields": parts}
+    schema = {"type": "record", "name": "row", "fields": [{"name": "c", "type": ["null", record], "field-id": 3}]}
+    with path.open("wb") as out:
+        fastavro.writer(out, schema, [{"c": row} for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("format_", "write"), [("PARQUET", _write_parquet), ("ORC", _write_orc), ("AVRO", _write_avro)]
+)
+def test_variants_are_read_from_files_of_each_format_and_their_bounds_are_no_values(
+    tmp_path: Path, format_: str, write: Callable[[list[Any], Path], None]
+) -> None:
+    history = IcebergHistory(tmp_path / "t", [column("variant")], version=3)
+    entry = history._file("a", pa.table({"c": [0, 0]}), 0, {}) | {"file_format": format_}
+    write([{"metadata": b"\x01\0\0", "value": b"\x0c\x05"}, None], history.root / "data" / "a")
+    bounds = [{"key": 3, "value": b"\x01\0\0\x0c\x05"}]
+    history._commit("append", [{**entry, "lower_bounds": bounds, "upper_bounds": bounds}], 0, {})
+    table = lv.open_table(history.address)
+    assert table.scan().collect()["c"].to_list() == ["5", None]
+    assert table.scan().filter(pl.col("c") == "5").collect()["c"].to_list() == ["5"]
+    (facts,) = table.statistics().to_dicts()
+    assert facts.get("c") is None or (facts["c"].get("min"), facts["c"].get("max")) == (None, None)
+
+
+def test_partitions_of_nan_are_equal_whatever_its_bits(tmp_path: Path) -> None:
+    # "equal if their IEEE 754 floating-point bit layout are equal with NaNs normalized"  Scan Planning
+    one, other = (struct.unpack("<Q", struct.pack("<d", float("nan")))[0] + n for n in (0, 5))
+    nans = [struct.unpack("<d", struct.pack("<Q", bits))[0] for bits in (one, other)]
+    history = IcebergHistory(tmp_path / "t", [ID, column("double")], [(3, "identity", "c")])
+    history.append("a", [{"id": 1, "c": nans[0]}, {"id": 2, "c": nans[0]}])
+    history.delete_equal("d", [history.fields["id"]], [{"id": 1}], partition={"c": nans[1]})
+    assert lv.open_table(history.address).scan().collect()["id"].to_list() == [2]
 
 
 @pytest.mark.parametrize(
