@@ -13,10 +13,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 import lakeview as lv
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import DeltaTable, lakeview_errors, session, table, write
+from lakeview.spark.dml.jobs import run_parts
 from lakeview.spark.pipelines.server import service
 
 
@@ -57,31 +59,47 @@ def executors(spark: SparkSession) -> list[list[str]]:
 
 
 def with_killed_executors(spark: SparkSession, folder: Path) -> dict[str, list[int]]:
-    """What a copy and a stream of a table gave, amid each of which, reading and writing, one executor was killed: sums,
-    the version, and how many data files the new table does not name."""
-    address, copies = str(folder / "source"), {job: str(folder / job) for job in ("copy", "stream")}
+    """What a copy, a stream and an optimize of a table gave, amid each of which one executor was killed: sums, the
+    version, and how many data files there are that the table does not name."""
+    source, copied, streamed = (str(folder / name) for name in ("source", "copy", "stream"))
+
+    def kill_once(job: str) -> None:
+        """End this task's executor, the first time."""
+        with suppress(FileExistsError):
+            os.close(os.open(folder / f"killed-{job}", os.O_CREAT | os.O_EXCL))
+            daemon = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")  # the executor's child
+            os.kill(int(daemon.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
 
     def killing(rows: DataFrame, job: str) -> DataFrame:
         """The rows, and an executor that ends amid them."""
-        mark = folder / f"killed-{job}"
 
-        def kill_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def pass_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 yield batch
-                with suppress(FileExistsError):
-                    os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-                    daemon = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")  # the executor's child
-                    os.kill(int(daemon.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+                kill_once(job)
 
-        return rows.mapInArrow(kill_once, rows.schema)
+        return rows.mapInArrow(pass_on, rows.schema)
+
+    def run_killing(spark: SparkSession, parts: Sequence[Any], do: Callable[[Any], object]) -> list[Any]:
+        """`run_parts`, and an executor that ends when it has written a part's files."""
+
+        def do_and_end(part: Any) -> object:
+            outcome = do(part)
+            kill_once("optimize")
+            return outcome
+
+        return run_parts(spark, parts, do_and_end)
 
     rows = spark.range(0, 100, 1, 2).selectExpr("id", "CAST(id % 3 AS INT) AS part")
-    rows.write.format("lakeview").mode("append").save(address)
-    killing(table(spark, address), "copy").write.format("lakeview").mode("append").save(copies["copy"])
-    stream = killing(spark.readStream.format("lakeview").load(address), "stream").writeStream.format("lakeview")
+    rows.write.format("lakeview").mode("append").save(source)
+    killing(table(spark, source), "copy").write.format("lakeview").mode("append").save(copied)
+    stream = killing(spark.readStream.format("lakeview").load(source), "stream").writeStream.format("lakeview")
     stream = stream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
-    stream.start(copies["stream"]).awaitTermination()
-    report = {job: [*_sums(table(spark, copied)), *_files(copied)] for job, copied in copies.items()}
+    stream.start(streamed).awaitTermination()
+    with patch("lakeview.spark.dml.changes.run_parts", run_killing):
+        DeltaTable.forPath(spark, source).optimize().executeCompaction()
+    tables = {"copy": copied, "stream": streamed, "optimize": source}
+    report = {job: [*_sums(table(spark, address)), *_files(address)] for job, address in tables.items()}
     return {**report, "marks": [len(list(folder.glob("killed-*")))]}
 
 
