@@ -5,7 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +27,8 @@ from lakeview.storage import Storage
 _MISREAD = re.compile(r"[*?\[\]{}\\:\n\r]|[\ud800-\udfff]|/[._][^/]*$|\._COPYING_$")
 _CODECS = frozenset(("UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"))
 _BITMAP_BYTES = 64 << 20
+_FIELDS: WeakValueDictionary[bytes, pa.Schema] = WeakValueDictionary()
+"""Those of files alike, once: of a wide table they take hundreds of kilobytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,9 @@ class NativeFile:
 def divide(tasks: Sequence[FileTask], schema: Schema) -> tuple[list[NativeFile], list[FileTask]]:
     """The files that Spark reads with the rows that `read_task` gives, and the tasks of all others.
 
-    Costs a footer for each file, and its deletion vector. What is wrong with a data file is left to the reader of its
-    task; DataFileMissingError or CorruptTableError for a deletion vector that is not there whole.
+    Costs the footer of each file that is not known from an earlier plan, and its deletion vector. What is wrong with a
+    data file is left to the reader of its task; DataFileMissingError or CorruptTableError for a deletion vector that is
+    not there whole.
     """
     counts: dict[str, int] = {}
     for task in tasks:
@@ -93,10 +98,9 @@ class _Footers:
             store = self._stores.setdefault(task.root, task_storage(task))
         try:
             path = store.local_path(task.path)
-            if path is None or _MISREAD.search(path) or os.path.getsize(path) != task.size:
+            if path is None or _MISREAD.search(path) or (status := os.stat(path)).st_size != task.size:
                 return None
-            with pa.OSFile(path) as source, pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT) as file:
-                fields, rows = file.schema_arrow, _rows(file.metadata)
+            fields, rows = _footer(path, status.st_size, status.st_mtime_ns, status.st_ino)
             layout = self._layout(fields, task)
         except (pa.ArrowException, OSError, UnicodeDecodeError):  # reading its rows says what is wrong
             return None
@@ -120,6 +124,15 @@ class _Footers:
             missing = [f for f, column in zip(fields, layout.columns, strict=True) if column is None]
             return layout if task.source.stores(fields, missing) else None
         return layout
+
+
+@lru_cache(maxsize=10_000)
+def _footer(path: str, size: int, modified: int, inode: int) -> tuple[pa.Schema, int | None]:  # noqa: ARG001 (the key)
+    """The fields of a Parquet file, and its `_rows`. The file is the one of an earlier plan while the system says the
+    same of it."""
+    with pa.OSFile(path) as source, pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT) as file:
+        fields = file.schema_arrow
+        return _FIELDS.setdefault(fields.serialize().to_pybytes(), fields), _rows(file.metadata)
 
 
 def _rows(footer: pq.FileMetaData) -> int | None:

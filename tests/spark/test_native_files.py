@@ -56,6 +56,25 @@ def test_names_that_spark_skips_or_takes_for_patterns(tmp_path: Path, name: str)
     assert divide([file_task], SCHEMA) == ([], [file_task])
 
 
+def test_the_footer_of_a_file_that_is_as_it_was_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = task(tmp_path, "a.parquet"), task(tmp_path, "b.parquet")
+    divide([first, second], SCHEMA)
+    footers: list[object] = []
+    read = native_files._rows
+
+    def count(footer: pq.FileMetaData) -> int | None:
+        footers.append(footer)
+        return read(footer)
+
+    monkeypatch.setattr(native_files, "_rows", count)
+    pq.write_table(pa.table({"id": ["a", "b", "c"]}), tmp_path / "b.parquet")
+    second = replace(second, size=(tmp_path / "b.parquet").stat().st_size)
+    native, others = divide([first, second], SCHEMA)
+    assert (len(native), others, len(footers)) == (1, [second], 1)
+
+
 def test_files_that_need_lakeviews_own_reader(tmp_path: Path) -> None:
     plain = task(tmp_path, "plain.parquet")
     twice = task(tmp_path, "twice.parquet")
