@@ -36,19 +36,16 @@ hypothesis.settings.load_profile("lakeview")
 COSTS = ("golden", "app", "slow", "spark", "browser")
 """Markers by what their tests cost: unmarked tests come first, the browser last."""
 
-TOGETHER = (
-    (re.compile(r"mark\.together"), None),
+SHARED = (
     (re.compile(r"mark\.spark|\bspark: "), "spark"),
     (re.compile(r"\bdemo_lake: "), "demo"),
-    (re.compile(r'scope="module"|\bopen_page\b'), None),
 )
-"""Words of a file whose tests stay on one worker, and with which others: None for those of the file alone. They share a
-session or a lake that is costly to make, or what each worker would make again: a fixture, or a page's answers of a
-table, which the app caches."""
+"""Words of files that share a session or a lake that is costly to make: their tests stay on one worker."""
 
 ALONE = re.compile(r"mark\.browser")
 """Words of a file whose tests go to workers one by one whatever they share: they come last and take longest; each
-worker has a browser of its own, and all share one server."""
+worker has a browser of its own, and all share one server. Those of any other file stay on one worker: each worker would
+make again what a module makes once, and what is sent for each test alone takes a millisecond of it."""
 
 
 FIXTURES = {"spark": "spark", "browser": "browser", "demo_lake": "slow"}
@@ -88,8 +85,7 @@ for _name in ("connect", "connect_ex"):
 def _group(path: Path) -> str | None:
     """With which tests those of a file stay on one worker; None: they go to workers one by one."""
     text = path.read_text(encoding="utf-8")
-    groups = (group or str(path) for words, group in TOGETHER if words.search(text))
-    return None if ALONE.search(text) else next(groups, None)
+    return None if ALONE.search(text) else next((group for words, group in SHARED if words.search(text)), str(path))
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the markers
@@ -120,17 +116,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.enable()
 
 
-class TogetherScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist says nothing of its types
-    """Tests to workers one by one, those of TOGETHER together. (xdist's own groups are marks that it writes into the
-    ids of tests, where pytest keeps them no more.)"""
-
-    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
-        """Forget a unit when it is done: xdist counts the tests of all units, done or not, after each test."""
-        super().mark_test_complete(node, item_index, duration)
-        units = self.assigned_work[node]
-        scope = self._split_scope(self.registered_collections[node][item_index])
-        if all(units[scope].values()):
-            del units[scope]
+class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist says nothing of its types
+    """Tests to workers by their groups. (xdist's own groups are marks that it writes into the ids of tests, where
+    pytest keeps them no more.)"""
 
     def _split_scope(self, nodeid: str) -> str:
         return _group(self.config.rootpath / nodeid.partition("::")[0]) or nodeid
@@ -145,7 +133,7 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Which worker gets which tests."""
-    return TogetherScheduling(config, log)
+    return GroupScheduling(config, log)
 
 
 @pytest.fixture(scope="session")

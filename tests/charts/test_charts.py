@@ -23,8 +23,6 @@ from lakeview.model.schema import Schema
 from tests.charts.drawing import check_drawn, drawn, mark_counts, silent_fields
 from tests.views.story import START, Story, flights
 
-pytestmark = pytest.mark.together  # they share a story, and what is drawn of it
-
 MOST_MARKS = 5000
 
 

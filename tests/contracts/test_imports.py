@@ -12,8 +12,6 @@ from typing import Any
 import grimp
 import pytest
 
-pytestmark = pytest.mark.together  # what is cached took a process or a second
-
 ROOT = Path(__file__).resolve().parents[2]
 
 HOMES: dict[str, tuple[str, ...]] = {

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.together  # what is cached took a process or a second
-
 ROOT = Path(__file__).resolve().parents[2]
 
 ENDS = ("altair", "pandas", "pyspark", "starlette", "streamlit", "uvicorn")

@@ -23,7 +23,6 @@ from tests.golden.rows import differences, net
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Delete operation did not match any records:UserWarning"),
-    pytest.mark.together,
 ]
 
 UNSHRUNK = [Phase.explicit, Phase.reuse, Phase.generate]

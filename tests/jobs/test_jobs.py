@@ -24,8 +24,6 @@ from tests.jobs.small_worker import Engine
 MODULE = "tests.jobs.small_worker"
 WAIT, ROWS = Request("wait", "lake/a"), Request("rows", "lake/a")
 
-pytestmark = pytest.mark.together
-
 
 class DeafEngine(Engine):
     """Runs jobs that go on, whether or not they are cancelled, until all may end."""

@@ -16,7 +16,7 @@ import pytest
 from tests.server.conftest import RunningServer
 from tests.server.shared_lake import TABLE
 
-pytestmark = [pytest.mark.slow, pytest.mark.together]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ import lakeview as lv
 from tests.server.conftest import RunningServer, listening
 from tests.server.shared_lake import configuration
 
-pytestmark = [pytest.mark.slow, pytest.mark.together]
+pytestmark = pytest.mark.slow
 
 PYTHON = Path(sys.prefix) / "sharing" / "bin" / "python"
 SCRIPT = Path(__file__).with_name("real_client.py")

@@ -17,8 +17,6 @@ from tests.server.conftest import Api, hub_of
 from tests.server.shared_lake import configuration, months
 from tests.server.test_queries import DELTA
 
-pytestmark = pytest.mark.together
-
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Bucket]:

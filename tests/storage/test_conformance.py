@@ -24,8 +24,6 @@ from tests.builders.azurite import azurite
 from tests.builders.object_server import object_server
 from tests.builders.s3 import new_bucket, s3_server
 
-pytestmark = pytest.mark.together
-
 OBJECTS = ("s3", "google", "azure")
 
 

@@ -18,8 +18,6 @@ from lakeview.storage import Storage, open_storage
 from lakeview.storage.coordinator import CommitCoordinator, SqliteCoordinator, coordinator_of
 from tests.builders.object_server import ObjectServer, object_server
 
-pytestmark = pytest.mark.together
-
 
 class StopsAfterTheClaim(Exception):
     """A writer that is killed."""

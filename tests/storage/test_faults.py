@@ -29,8 +29,6 @@ from tests.builders.object_server import (
     object_server,
 )
 
-pytestmark = pytest.mark.together
-
 KINDS = ("s3", "google", "azure")
 SECONDS = 5.0
 """So long an endpoint that is dead may take to be an error."""

@@ -19,8 +19,6 @@ from lakeview.storage.object_files import TAIL
 from tests.builders.catalogs import table
 from tests.builders.object_server import ObjectServer, object_server
 
-pytestmark = pytest.mark.together
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ObjectServer]:

@@ -21,8 +21,6 @@ from tests.builders.history import DeltaHistory
 from tests.builders.object_server import object_server
 from tests.builders.s3 import REGION, Bucket, new_bucket, s3_server
 
-pytestmark = pytest.mark.together
-
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:

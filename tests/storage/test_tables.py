@@ -15,8 +15,6 @@ from lakeview.model.errors import NotATableError
 from lakeview.storage import open_storage
 from tests.builders.object_server import ObjectServer, object_server
 
-pytestmark = pytest.mark.together
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ObjectServer]:
