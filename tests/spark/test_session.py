@@ -17,7 +17,7 @@ from lakeview.spark.datasource import register
 from lakeview.spark.gateway import SECURITY_FLAG, VECTOR_FLAG, launch_command, scala_version, spark_home, start_gateway
 from lakeview.spark.java import Java, find_java
 from lakeview.spark.sessions import session, settings
-from tests.quick_spark import UNVERIFIED, quick_settings
+from tests.quick_spark import QUICK_CLASSES, quick_settings
 
 pytestmark = [pytest.mark.spark]
 
@@ -104,7 +104,7 @@ def test_settings_hold_in_the_session(spark: SparkSession) -> None:
     conf = spark.sparkContext.getConf()
     for name, value in settings(short_job=True).items():
         # Spark puts flags of its own before our Java options, and the tests theirs behind.
-        assert (conf.get(name) or "").removesuffix(f" {UNVERIFIED}").endswith(value)
+        assert (conf.get(name) or "").removesuffix(f" {QUICK_CLASSES}").endswith(value)
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sql("select timestamp'2013-01-01 10:00:00'").first() is not None
 
