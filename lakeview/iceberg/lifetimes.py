@@ -48,7 +48,7 @@ class FileLifetimes:
         paths = lives["path"].filter(is_changed).unique()
         if lives.is_empty():
             return lives
-        spans = self._spans(list(reversed(ancestors(self._metadata, head))))
+        spans, _ = self._spans(list(reversed(ancestors(self._metadata, head))))
         data = [span for span in spans if span.row["content"] == 0]
         naming = [span for part in together(data) for span in self._naming(part, paths)] or data[:1]
         _, statistics = self._data_entries(naming, leaves, deletes=len(data) < len(spans))
@@ -64,14 +64,14 @@ class FileLifetimes:
 
     def _lifetimes(self, head: int, leaves: Sequence[Leaf] | None) -> pl.DataFrame:
         line = list(reversed(ancestors(self._metadata, head)))
-        spans = self._spans(line) if line else []
+        spans, places = self._spans(line) if line else ([], [])
         data, deletes = ([m for m in spans if m.row["content"] == content] for content in (0, 1))
         if not data:
             return pl.DataFrame(schema=LIFETIMES)
         frames, statistics = self._data_entries(data, leaves, deletes=bool(deletes))
         order = {s.snapshot_id: i for i, s in enumerate(line)}
         own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
-        files = _each_once(pl.concat(frames, how="diagonal_relaxed"), own)
+        files = _each_stay_once(pl.concat(frames, how="diagonal_relaxed"), own, places)
         ids = {i: s.snapshot_id for i, s in enumerate(line)}
         begins, ends = (
             pl.col(name).replace_strict(ids, default=None, return_dtype=pl.Int64) for name in ("from", "to")
@@ -125,8 +125,9 @@ class FileLifetimes:
         lives = stays(files, deletes, everywhere)
         return lives.join(files.drop("records").with_row_index("data"), on="data", how="left", maintain_order="left")
 
-    def _spans(self, line: Sequence[SnapshotEntry]) -> list[Span]:
-        """Every manifest of these snapshots, oldest first."""
+    def _spans(self, line: Sequence[SnapshotEntry]) -> tuple[list[Span], list[int]]:
+        """Every manifest of these snapshots, oldest first, one that went and came back once for each time; and the
+        places on the line of the snapshots that can be read."""
         self._tree.prepare(line)
         frames: list[pl.DataFrame] = []
         places: list[int] = []
@@ -141,11 +142,16 @@ class FileLifetimes:
                 continue
             frames.append(manifests)
             places.append(i)
-        at = _repeat_rows({"at": places}, [manifests.height for manifests in frames])
-        every = pl.concat(frames).hstack(at).group_by("manifest_path", "first_row_id", maintain_order=True)
-        spans = every.agg(pl.exclude("at").last(), pl.col("at").min().alias("first"), pl.col("at").max().alias("last"))
+        lengths = [manifests.height for manifests in frames]
+        every = pl.concat(frames).hstack(_repeat_rows({"at": places, "step": range(len(places))}, lengths))
+        spans = _listed_spans(every, "manifest_path", "first_row_id")
+        if (spans["times"] <= spans["steps"]).any():
+            run = pl.col("step") - pl.col("step").rank("dense").over("manifest_path", "first_row_id")
+            spans = _listed_spans(every.with_columns(run=run), "manifest_path", "first_row_id", "run")
         rows = spans.select(MANIFESTS.names()).iter_rows(named=True)
-        return [Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)]
+        return [
+            Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)
+        ], places
 
     def _with_spans(self, spans: Sequence[Span], metrics: Collection[int]) -> pl.DataFrame:
         """ENTRIES of these manifests with `first` and `last`."""
@@ -162,19 +168,49 @@ def _repeat_rows(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) ->
     return frame.filter(pl.col("count") > 0).select(pl.exclude("count").repeat_by("count").explode())
 
 
-def _each_once(files: pl.DataFrame, own: pl.Expr) -> pl.DataFrame:
-    """Files that several manifests list, once each, with `known`: true if `first` is when the file was added.
+def _listed_spans(manifests: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Manifests of several snapshots once each, with the `first` and the `last` place that lists one, how often it is
+    listed (`times`), and over how many snapshots that can be read (`steps` and the first)."""
+    at, step = pl.col("at"), pl.col("step")
+    return manifests.group_by(keys, maintain_order=True).agg(
+        pl.exclude("at", "step").last(), at.min().alias("first"), at.max().alias("last"),
+        pl.len().cast(pl.Int64).alias("times"), (step.max() - step.min()).alias("steps"),
+    )  # fmt: skip
 
-    `own`: the position of the snapshot that added a file, by its entry.
+
+def _each_stay_once(files: pl.DataFrame, own: pl.Expr, places: Sequence[int]) -> pl.DataFrame:
+    """Files that several manifests list, once for each stay in the table, with `start_is_known`: true if `first` is
+    when the file was added.
+
+    `own`: the position of the snapshot that added a file, by its entry; `places`: of the snapshots that can be read.
     """
+    files = files.with_columns(run=pl.lit(0, dtype=pl.Int64))
     if not all_differ(files["path"]):
-        files = files.group_by("path", maintain_order=True).agg(
-            pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
-        )
+        steps = {place: step for step, place in enumerate(places)}
+        start, end = (pl.col(name).replace_strict(steps, return_dtype=pl.Int64) for name in ("first", "last"))
+        files = files.with_columns(start=start, end=end).with_row_index("row")
+        merged_files = _merge_listings(files, "path")
+        if (merged_files["covered"] < merged_files["length"]).any():  # a file went and came back
+            by_path = files.sort("path", "start", maintain_order=True)
+            gap = pl.col("start") > pl.col("end").cum_max().shift(1).over("path") + 1
+            runs = by_path.with_columns(run=gap.fill_null(value=False).cast(pl.Int64).cum_sum().over("path"))
+            merged_files = _merge_listings(runs, "path", "run").sort("row")
+        files = merged_files
+    is_earlier = (own <= pl.col("first")) & (pl.col("run") == 0)
     # a file that the oldest snapshot lists may have been there before
     return files.with_columns(
         start_is_known=(own <= pl.col("first")).fill_null(False) | (pl.col("first") > 0)
-    ).with_columns(first=pl.when(own <= pl.col("first")).then(own).otherwise("first"))  # fmt: skip
+    ).with_columns(first=pl.when(is_earlier).then(own).otherwise("first"))  # fmt: skip
+
+
+def _merge_listings(files: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Files by these keys with their first and last place; `covered`: in how many snapshots their manifests list them,
+    `length`: how many there are from the first to the last."""
+    start, end = pl.col("start"), pl.col("end")
+    return files.group_by(keys, maintain_order=True).agg(
+        pl.exclude("first", "last", "start", "end", "row").first(), pl.col("first").min(), pl.col("last").max(),
+        pl.col("row").min(), (end - start + 1).sum().alias("covered"), (end.max() - start.min() + 1).alias("length"),
+    )  # fmt: skip
 
 
 def _with_statistics(lifetimes: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:

@@ -186,6 +186,25 @@ def test_rows_are_known_at_every_version_at_which_its_own_listing_knows_them(
     assert line["files"].to_list() == [table.snapshot(v).num_files for v in order]
 
 
+def test_a_file_that_came_back_has_a_stay_for_each_time(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", FIELDS)
+    path = history.append("a", [{"id": 1, "note": "x"}])
+    file = history._live[path][0]
+    other = history.append("b", [{"id": 2, "note": "x"}])
+    before = list(history._manifests)
+    history.remove(path)
+    history._commit("append", [file], 0, {})
+    lives = lv.open_table(history.address).lifetimes(columns=["id"])
+    stays = lives.select("path", "added", "removed").rows()
+    assert sorted(stays, key=str) == sorted([(path, 1001, 1003), (other, 1002, None), (path, 1004, None)], key=str)
+    history.remove(path)
+    history._manifests = before  # a list of the manifests that an earlier snapshot had
+    history._commit("append", [], 0, {})
+    rows = lv.open_table(history.address).lifetimes().select("path", "added", "removed").rows()
+    expected = [(path, 1001, 1003), (other, 1002, None), (path, 1004, 1005), (path, 1006, None)]
+    assert sorted(rows, key=str) == sorted(expected, key=str)
+
+
 def test_a_file_bears_the_name_of_the_vector_it_has(tmp_path: Path) -> None:
     history = IcebergHistory(tmp_path / "t", FIELDS, version=3)
     by_vectors(history, history.append("a", [{"id": i, "note": "x"} for i in range(5)]))
