@@ -211,6 +211,18 @@ def test_files_of_earlier_partition_specs_are_replaced_by_conditions_alone(tmp_p
     check_readers(place, pl.DataFrame({"id": [1, 3, 7], "name": ["a", "a", "b"]}), ["id", "name"])
 
 
+def test_files_of_an_earlier_spec_whose_column_is_gone_are_refused_by_that_spec(tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    history = IcebergHistory(place, PLAIN, [(2, "identity", "name")], location=str(place))
+    history.append("f", [{"id": 1, "name": "a"}])
+    history.partition_by()
+    history.evolve(PLAIN[:1])
+    table = open_iceberg_table(place)
+    table.append(pl.DataFrame({"id": [2]}))
+    with pytest.raises(UnsupportedTableError, match="files of the spec 0 are partitioned by name, whose column is not"):
+        table.delete("id = 1")
+
+
 def test_manifests_of_an_earlier_format_version_are_carried_over(tmp_path: Path) -> None:
     place = make_table(tmp_path / "t", PLAIN, [(2, "identity", "name")], version=1)
     open_iceberg_table(place).append(pl.DataFrame({"id": [1, 2, 3], "name": ["a", "b", None]}))

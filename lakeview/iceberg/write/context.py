@@ -174,30 +174,30 @@ def recorded_location(state: State) -> str:
     )
 
 
-def check_spec(spec: PartitionSpec, schema: Schema) -> None:
+def check_spec(spec: PartitionSpec, schema: Schema, subject: str = "the table is") -> None:
     """UnsupportedTableError for a partition spec whose manifests are not written: of an unknown transform, a column
-    that is gone, or fields that manifests confuse."""
-    _check_known(spec, schema)
-    _check_distinct(spec)
+    that is gone, or fields that manifests confuse. `subject`: of the message, what is partitioned so."""
+    _check_known(spec, schema, subject)
+    _check_distinct(spec, subject)
 
 
-def _check_known(spec: PartitionSpec, schema: Schema) -> None:
+def _check_known(spec: PartitionSpec, schema: Schema, subject: str) -> None:
     # "Writers are not allowed to commit data using a partition spec that contains a field with an unknown transform"
     fields = struct_fields(schema)
     for part in spec.fields:
         if part.transform.name == "unknown" or len(part.source_ids) != 1:
             raise unsupported_table(
-                f"the table is partitioned by {part.name}, whose transform {part.transform.text} is not known",
+                f"{subject} partitioned by {part.name}, whose transform {part.transform.text} is not known",
                 "unsupported-transform",
             )
         if part.transform.name != "void" and part.source_ids[0] not in fields:
             raise unsupported_table(
-                f"the table is partitioned by {part.name}, whose column is not in its schema any more",
+                f"{subject} partitioned by {part.name}, whose column is not in the table's schema any more",
                 "unsupported-transform",
             )
 
 
-def _check_distinct(spec: PartitionSpec) -> None:
+def _check_distinct(spec: PartitionSpec, subject: str) -> None:
     # manifests hold the parts of a tuple by these names, and readers find them by these ids
     names: dict[str, int] = {}
     ids: dict[int, int] = {}
@@ -207,7 +207,7 @@ def _check_distinct(spec: PartitionSpec) -> None:
         if first < position:
             what = f"have the field id {part.field_id}" if same_name == position else "have one name in manifests"
             raise unsupported_table(
-                f"the table is partitioned by {spec.fields[first].name} and {part.name}, which {what}",
+                f"{subject} partitioned by {spec.fields[first].name} and {part.name}, which {what}",
                 "ambiguous-partition",
                 "have the table's partition spec corrected by the engine that owns it",
             )

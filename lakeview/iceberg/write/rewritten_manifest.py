@@ -94,7 +94,8 @@ def context_of_spec(context: WriteContext, state: State, spec_id: int) -> WriteC
     spec = state.metadata.specs.get(spec_id)
     if spec is None:
         raise _of_spec(spec_id, "which the table does not have any more")
-    check_spec(spec, state.metadata.schema)
+    is_current = spec_id == state.metadata.default_spec_id
+    check_spec(spec, state.metadata.schema, "the table is" if is_current else f"files of the spec {spec_id} are")
     own = {column.field.field_id for column in state.columns if spec_id in column.specs}
     if any(f.field_id not in own for f in spec.fields if f.transform.name != "void"):
         raise _of_spec(spec_id, "which calls a field as another spec calls another one")
