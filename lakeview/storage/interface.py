@@ -198,6 +198,10 @@ class Storage(ABC):
     def put(self, path: str, data: bytes) -> None:
         """Create or replace a file whole: a reader sees the old bytes or the new ones."""
 
+    def put_hint(self, path: str, data: bytes) -> None:
+        """As `put`, of a file that readers can do without: a power cut may leave it empty, or the old one there."""
+        self.put(path, data)
+
     def put_file(self, path: str, file: IO[bytes]) -> None:
         """As `put`, with what an open file holds from its beginning on: block by block where the store can."""
         file.seek(0)

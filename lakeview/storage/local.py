@@ -19,7 +19,7 @@ from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, listing, refuse_oversized
-from lakeview.storage.local_files import publish, sync_folder, write_temporary
+from lakeview.storage.local_files import publish, replace_file, sync_folder, write_temporary
 from lakeview.storage.local_new_file import NewLocalFile
 from lakeview.storage.local_opening import (
     closed_on_error,
@@ -279,17 +279,15 @@ class LocalStorage(Storage):
     def put(self, path: str, data: bytes) -> None:
         self.put_file(path, io.BytesIO(data))
 
+    def put_hint(self, path: str, data: bytes) -> None:
+        self.count("put")
+        with ErrorTranslation(path):
+            replace_file(self.resolve(path), data, durable=False)
+
     def put_file(self, path: str, file: IO[bytes]) -> None:
         self.count("put")
-        full = self.resolve(path)
         with ErrorTranslation(path):
-            temporary = write_temporary(full, file)
-            try:
-                os.replace(temporary, full)
-            except OSError:
-                self._remove_temporary(temporary)
-                raise
-            sync_folder(os.path.dirname(full))
+            replace_file(self.resolve(path), file, durable=True)
 
     def new_file(self, path: str) -> NewFile:
         return NewLocalFile(path, partial(self.put, path), partial(self.resolve, path), partial(self.count, "put"))

@@ -22,17 +22,30 @@ _CURRENT_FOLDER, _NO_REPLACE = -100, 1
 """AT_FDCWD and RENAME_NOREPLACE of Linux."""
 
 
-def write_temporary(full: str, data: bytes | IO[bytes]) -> str:
+def write_temporary(full: str, data: bytes | IO[bytes], *, durable: bool = True) -> str:
     """Write a hidden temporary file in the folder of `full`; returns its path, for a link or a rename. Errors as
-    `begin_temporary`."""
+    `begin_temporary`. `durable`: through to the disk."""
     temporary = _temporary_name(full)
     try:
-        create_exclusively(temporary, data)
+        create_exclusively(temporary, data, durable=durable)
     except OSError:
         with suppress(OSError):
             os.unlink(temporary)
         raise
     return temporary
+
+
+def replace_file(full: str, data: bytes | IO[bytes], *, durable: bool) -> None:
+    """Create or replace a file whole; `durable`: through to the disk. Errors as `begin_temporary`."""
+    temporary = write_temporary(full, data, durable=durable)
+    try:
+        os.replace(temporary, full)
+    except OSError:
+        with suppress(OSError):  # one that stays is named by the doctor
+            os.unlink(temporary)
+        raise
+    if durable:
+        sync_folder(os.path.dirname(full))
 
 
 def begin_temporary(full: str) -> tuple[str, IO[bytes]]:
@@ -89,9 +102,9 @@ def _rename_exclusively(temporary: str, full: str) -> None:
         raise OSError(number, os.strerror(number), full)
 
 
-def create_exclusively(full: str, data: bytes | IO[bytes]) -> None:
-    """Create a file of bytes, or of what another one holds, and write it through to the disk; FileExistsError if it is
-    there, removed again if it fails.
+def create_exclusively(full: str, data: bytes | IO[bytes], *, durable: bool = True) -> None:
+    """Create a file of bytes, or of what another one holds, and write it through to the disk if it is to be `durable`;
+    FileExistsError if it is there, removed again if it fails.
 
     The error is that of the write also where the file may not be removed: PermissionError would say that none is there.
     """
@@ -103,8 +116,9 @@ def create_exclusively(full: str, data: bytes | IO[bytes]) -> None:
             else:
                 data.seek(0)
                 shutil.copyfileobj(data, file, BLOCK)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
     except BaseException:  # what is read may be of a store
         with suppress(OSError):
             os.unlink(full)

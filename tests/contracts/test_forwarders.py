@@ -18,6 +18,7 @@ REASONS = {
     "lakeview/spark/dml/table.py cloneAtVersion": "a name of Delta's DeltaTable",
     "lakeview/spark/dml/table.py upgradeTableProtocol": "a name of Delta's DeltaTable",
     "lakeview/spark/stream_writer.py write": "a name of Spark's DataSourceStreamWriter",
+    "lakeview/storage/interface.py put_hint": "a default that a store overrides",
     "lakeview/storage/remote.py seek": "a name of Python's RawIOBase",
 }
 

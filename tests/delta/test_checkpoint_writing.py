@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import uuid
@@ -446,6 +447,37 @@ def test_others_read_a_checkpoint_in_parts(tmp_path: Path) -> None:
         assert sorted(oracle(str(tmp_path), 5)["id"].to_pylist()) == [0, 1, 2, 3, 4]
 
 
+def test_the_hint_is_not_written_through_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_history(tmp_path, 5)
+    table = open_delta_table(tmp_path)
+    sync = os.fsync
+    synced: list[str] = []
+
+    def note(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    write_checkpoint(table, 4)
+    assert len(synced) == 2, "the checkpoint and its name"
+    assert (tmp_path / "_delta_log/_last_checkpoint").exists()
+    assert not [path for path in synced if "_last_checkpoint" in path]
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 1], ids=["empty", "half", "zeros"])
+def test_others_read_a_table_whose_hint_a_power_cut_left_so(tmp_path: Path, share: float) -> None:
+    table = lv.create_table(str(tmp_path), {"id": "long"})
+    for i in range(3):
+        table.append(pl.DataFrame({"id": [i]}))
+    table.checkpoint(2)
+    hint = tmp_path / "_delta_log/_last_checkpoint"
+    data = hint.read_bytes()
+    hint.write_bytes(bytes(len(data)) if share == 1 else data[: int(share * len(data))])
+    assert sorted(open_delta_table(tmp_path).scan().collect()["id"]) == [0, 1, 2]
+    for name, oracle in ORACLES.items():
+        assert sorted(oracle(str(tmp_path), 3)["id"].to_pylist()) == [0, 1, 2], name
+
+
 # -- crashes
 
 
@@ -464,6 +496,9 @@ class CrashingStorage(LocalStorage):
         super().put(path, data)
         if self.left == 0:
             raise StoreUnavailableError("the process died", place=path)
+
+    def put_hint(self, path: str, data: bytes) -> None:
+        self.put(path, data)
 
 
 @pytest.mark.usefixtures("small_groups")

@@ -116,7 +116,7 @@ def add_structs(actions: pl.DataFrame, shape: Shape) -> pl.Series:
     """FILE_ACTIONS of adds as a series of structs called `add`."""
     columns = _columns(actions, _ADD)
     # readers ignore it; Spark writes false, and so a checkpoint does not depend on what it is made from
-    columns["dataChange"] = pl.repeat(False, actions.height, dtype=pl.Boolean, eager=True)
+    columns["dataChange"] = pl.Series([False]).new_from_index(0, actions.height)
     parsed = actions["stats_parsed"] if "stats_parsed" in actions.columns else None
     stats = actions["stats"] if "stats" in actions.columns else _nulls(pl.String(), actions.height)
     if shape.documents:

@@ -250,4 +250,6 @@ def replace_hint(storage: Storage, checkpoint: LastCheckpoint) -> None:
         present = None  # absent, a link out of the table, or too large: it is a hint only
     if present is None or present <= checkpoint.version:
         digest = checksum(msgspec.json.encode(checkpoint))
-        storage.put(LAST_CHECKPOINT, msgspec.json.encode(msgspec.structs.replace(checkpoint, checksum=digest)))
+        # not written through to the disk, which takes as long as the checkpoint's own flushes: Delta Lake, deltalake,
+        # the kernel and Sail list the log where a power cut left nothing whole here
+        storage.put_hint(LAST_CHECKPOINT, msgspec.json.encode(msgspec.structs.replace(checkpoint, checksum=digest)))
