@@ -57,7 +57,7 @@ def _instants(raw: pl.Series) -> pl.Series:
             column = pl.Series(raw.to_arrow().cast(pa.timestamp("us", zone)))
         except pa.ArrowInvalid:
             continue
-        return column.dt.replace_time_zone("UTC")
+        return column if zone else column.dt.replace_time_zone("UTC")
     return instants(raw)
 
 

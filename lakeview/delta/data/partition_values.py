@@ -110,19 +110,27 @@ def calendar(values: pl.Series) -> pl.Series:
     """Whether each date or time lies in the years 1 to 9999; true for other types, null for null."""
     if not isinstance(values.dtype, pl.Date | pl.Datetime):
         return pl.repeat(True, values.len(), eager=True)
-    units = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-    day = units[values.dtype.time_unit] if isinstance(values.dtype, pl.Datetime) else 1
     # a series called ^x$ would be a pattern to polars
-    return values.alias("values").to_physical().is_between(_FIRST_DAY * day, (_LAST_DAY + 1) * day - 1)
+    return values.alias("values").to_physical().is_between(*_calendar_ends(values.dtype))
+
+
+def _calendar_ends(type_: pl.Date | pl.Datetime) -> tuple[int, int]:
+    units = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+    day = units[type_.time_unit] if isinstance(type_, pl.Datetime) else 1
+    return _FIRST_DAY * day, (_LAST_DAY + 1) * day - 1
 
 
 def within_calendar(values: pl.Series) -> pl.Series:
     """Dates and times, null where they lie outside the years 1 to 9999: Python has no such day, and a value has to
     travel with its task. Values of other types as they are."""
-    if not values.dtype.is_temporal():
+    if not isinstance(values.dtype, pl.Date | pl.Datetime):
         return values
-    inside = calendar(values)
-    return values if inside.all() else values.set(~inside, None)
+    physical = values.to_physical()
+    first, last = _calendar_ends(values.dtype)
+    least, greatest = physical.min(), physical.max()  # a query that looks at each takes longer than all else here
+    if isinstance(least, int) and isinstance(greatest, int) and (least < first or greatest > last):
+        return values.set(~calendar(values), None)
+    return values
 
 
 def partition_text(values: pl.Series, fields: Sequence[Field]) -> pl.Series:

@@ -30,9 +30,10 @@ def once(adds: pl.DataFrame) -> pl.DataFrame:
     return adds if all_differ(adds["key"]) else adds.unique(IDENTITY, keep="last", maintain_order=True)
 
 
-def with_newer(old: pl.DataFrame | None, tail: pl.DataFrame) -> pl.DataFrame:
-    """The live files after the newest actions of commits, of those that were live before."""
-    live = rows_where(tail, tail["added"]).drop("added")
+def with_newer(old: pl.DataFrame | None, tail: pl.DataFrame, live: pl.DataFrame | None = None) -> pl.DataFrame:
+    """The live files after the newest actions of commits, of those that were live before. `live`: the adds of these
+    actions, as they are without it, with columns that actions lack."""
+    live = rows_where(tail, tail["added"]).drop("added") if live is None else live
     if old is None:
         return live
     if not tail.height:

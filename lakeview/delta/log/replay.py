@@ -209,20 +209,21 @@ class Replay:
     def _adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         earlier = self._carry_state(columns) if statistics is None else None
         versions = range(self.segment.commits.start if earlier is None else earlier[0].version + 1, self.version + 1)
-        tail = with_statistics(lambda more: self._tail(more, versions), columns, statistics) if versions else None
-        paths = None if tail is None else tail["path"]
-        old = self._checkpoint_adds(columns, statistics, paths) if earlier is None else earlier[1]
+        needed = columns if statistics is None else list(dict.fromkeys([*columns, "stats"]))
+        tail = self._tail(needed, versions) if versions else None
+        old = self._checkpoint_adds(columns, statistics, tail) if earlier is None else earlier[1]
         if tail is None:
             assert old is not None  # a segment has a checkpoint or commits
             return old
-        return with_newer(old, tail)
+        live = rows_where(tail, tail["added"]).drop("added")
+        return with_newer(old, tail, with_statistics(lambda _: live, columns, statistics))
 
     def _checkpoint_adds(
-        self, columns: Sequence[str], statistics: StatisticsReader | None, later_paths: pl.Series | None
+        self, columns: Sequence[str], statistics: StatisticsReader | None, tail: pl.DataFrame | None
     ) -> pl.DataFrame | None:
         if self._checkpoint is None:
             return None
-        old = self._checkpoint.adds(columns, statistics, later_paths)
+        old = self._checkpoint.adds(columns, statistics, None if tail is None else tail["path"])
         if statistics is None:
             return once(old)
         if "statistics" not in old.columns:
@@ -275,9 +276,8 @@ class Replay:
         with self._log.whole_lines():
             for version, data in self._log.each_piece(self.segment.commits):
                 if mentions(data, kind):
-                    actions += [
-                        action for action in map(pick, parse_commit(data, version).actions) if action is not None
-                    ]
+                    choices = map(pick, parse_commit(data, version).actions)
+                    actions += [action for action in choices if action is not None]
         return actions
 
     def transactions(self) -> pl.DataFrame:
