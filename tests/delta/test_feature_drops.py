@@ -245,6 +245,18 @@ def test_protected_checkpoints_go_before_their_feature(tmp_path: Path) -> None:
     assert (table.state().protocol.writer_features, table.state().properties) == (None, {})
 
 
+def test_a_domain_of_a_feature_that_is_not_known_keeps_domains(tmp_path: Path) -> None:
+    table = lv.create_table(
+        str(tmp_path / "t"), {"id": "long"}, properties={"delta.feature.domainMetadata": "supported"}
+    )
+    with table.transaction() as txn:
+        txn.append(numbers(1))
+        txn.domains += [DomainMetadata("delta.future", "{}"), DomainMetadata("mine", "{}")]
+    with pytest.raises(InvalidRequestError, match=r"domain delta\.future is of a feature that is not known here"):
+        table.drop_feature("domainMetadata")
+    assert table.snapshot().domain_metadata["domain"].to_list() == ["delta.future", "mine"]
+
+
 def test_a_domain_that_comes_meanwhile_keeps_its_feature(tmp_path: Path) -> None:
     table = lv.create_table(
         str(tmp_path / "t"), {"id": "long"}, properties={"delta.feature.domainMetadata": "supported"}

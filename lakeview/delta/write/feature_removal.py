@@ -239,14 +239,34 @@ class Traces(NamedTuple):
 
 
 def traces(feature: str, state: Replay) -> Traces:
-    """What a version keeps for a feature, all of which goes before the feature does."""
+    """What a version keeps for a feature, all of which goes before the feature does. InvalidRequestError for domains
+    among it that are not removed here."""
     domains: pl.DataFrame = state.domain_metadata()
-    if feature != "domainMetadata":
+    if feature == "domainMetadata":
+        _check_understood(domains["domain"])
+    else:
         domains = domains.filter(domains["domain"] == _DOMAINS.get(feature, ""))
     removed = tuple(DomainMetadata(name, text, removed=True) for name, text in domains.iter_rows())
     properties = tuple(name for name in _UNSET_BEFORE.get(feature, ()) if name in state.properties)
     ids = feature == "rowTracking" and bool(state.adds(["base_row_id"])["base_row_id"].is_not_null().any())
     return Traces(properties, removed, ids)
+
+
+def is_understood(domain: str) -> bool:
+    """Whether it is known here what a domain is for, or it is none of the system's."""
+    return domain in _DOMAINS.values() or not domain.startswith("delta.")
+
+
+def _check_understood(domains: pl.Series) -> None:
+    # "Writers must only modify or delete system-controlled domains they understand"
+    for domain in domains:
+        if not is_understood(domain):
+            raise InvalidRequestError(
+                f"the domain {domain} is of a feature that is not known here, which may need it",
+                fix="have the engine that set the domain remove it, and then drop the feature",
+                place=domain,
+                kind="feature-in-use",
+            )
 
 
 def last_properties(feature: str, properties: Mapping[str, str]) -> dict[str, str | None]:

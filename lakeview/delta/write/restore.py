@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.data.column_rules import CLUSTERING
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.log.actions import CommitInfo, DomainMetadata, Metadata
@@ -16,10 +15,11 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.write.checkpoint.struct_statistics import with_documents
 from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START, VACUUM_TIME
 from lakeview.delta.write.evolution import MAX_ID
+from lakeview.delta.write.feature_removal import is_understood
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
 from lakeview.delta.write.pending_commit import PendingCommit
-from lakeview.delta.write.row_ids import high_water_mark
+from lakeview.delta.write.row_ids import DOMAIN, high_water_mark
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, CorruptTableError, DataFileMissingError, InvalidRequestError
 from lakeview.model.schema import Schema
@@ -173,16 +173,12 @@ def _marks(now: Schema, then: Schema) -> dict[str, int]:
 def _domains(base: Replay, then: Replay) -> list[DomainMetadata]:
     """What makes the domains those of the earlier version; row ids go on from their mark."""
     now, before = (
-        {name: text for name, text in state.domain_metadata().iter_rows() if _may_go_back(name)}
+        # "Writers must only modify or delete system-controlled domains they understand"
+        {name: text for name, text in state.domain_metadata().iter_rows() if name != DOMAIN and is_understood(name)}
         for state in (base, then)
     )
     changed = [DomainMetadata(name, text) for name, text in before.items() if now.get(name) != text]
     return [*changed, *(DomainMetadata(name, text, removed=True) for name, text in now.items() if name not in before)]
-
-
-def _may_go_back(domain: str) -> bool:
-    # "Writers must only modify or delete system-controlled domains they understand"
-    return domain == CLUSTERING or not domain.startswith("delta.")
 
 
 def _check_there(back: pl.DataFrame, storage: Storage) -> None:
