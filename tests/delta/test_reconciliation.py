@@ -112,6 +112,7 @@ SPELLINGS: dict[str, tuple[str, str]] = {
     "relative and absolute": ("dir/f", "{root}/dir/f"),
     "relative and as file:/": ("dir/f", "file:{root}/dir/f"),
     "relative and as file:///": ("dir/f", "file://{root}/dir/f"),
+    "relative and as file://localhost/": ("dir/f", "file://localhost{root}/dir/f"),
     "absolute and as FILE:///": ("{root}/dir/f", "FILE://{root}/dir/f"),
     "an absolute one elsewhere as two URIs": ("file:/elsewhere/f", "file:///elsewhere/f"),
     "of letters beyond ASCII": ("caf\u00e9", "caf%C3%A9"),

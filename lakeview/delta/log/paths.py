@@ -209,7 +209,7 @@ _SPELLED_OTHERWISE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(?:^|/)\.\.?(?:/|
 
 
 def _canonical(path: str, prefix: str) -> str:
-    path = re.sub(r"^file:/+", "/", path, flags=re.IGNORECASE)
+    path = re.sub(r"^file:(//localhost(?=/))?/+", "/", path, flags=re.IGNORECASE)
     path = re.sub(r"(?<!:)/{2,}", "/", path)
     parts: list[str] = []
     for part in path.split("/"):
