@@ -86,6 +86,12 @@ def test_what_is_no_parquet_file_is_refused_as_pyarrow_does() -> None:
             read_footer(BytesIO(data))
 
 
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"1234567"])
+def test_a_file_that_is_too_short_is_refused_by_its_own_size(data: bytes) -> None:
+    with pytest.raises(pa.ArrowInvalid, match=rf"it holds {len(data)} bytes, too few for a Parquet file"):
+        read_footer(BytesIO(data))
+
+
 def test_a_footer_that_would_begin_before_its_file_is_refused() -> None:
     """Behind the "1" of PAR1, which is a field 3 in Thrift, the first field is the row groups; alone it is another."""
     footer = SHORT[len(SHORT) - 8 - int.from_bytes(SHORT[-8:-4], "little") : -8]
