@@ -47,8 +47,8 @@ def checkpoint(
     if plan.is_present:
         return state.version
     work = part_work(table, plan)
-    packed = partial(_packed_actions, work, tail.select("key", "deletion_vector"))
-    old = parts_frame(spark, list(enumerate(pieces))).mapInArrow(packed, _PACKED)
+    pack_actions = partial(_packed_actions, work, tail.select("key", "deletion_vector"))
+    old = parts_frame(spark, list(enumerate(pieces))).mapInArrow(pack_actions, _PACKED)
     # every part of a V1 checkpoint is a file, also one without actions
     rows: list[tuple[int, int, str | None, bytes | None]] = [(part, -1, None, None) for part in range(len(plan.names))]
     rows += [(p.part, len(pieces), p.kind, p.data) for p in work.of_commits(tail)]
@@ -72,8 +72,8 @@ def checkpoint(
 
 def _packed_actions(work: PartWork, newer: pl.DataFrame, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for position, piece in parts_of(batches):
-        for packed in work.of_piece(piece, newer):
-            row = {"part": packed.part, "position": position, "kind": packed.kind, "data": packed.data}
+        for actions in work.of_piece(piece, newer):
+            row = {"part": actions.part, "position": position, "kind": actions.kind, "data": actions.data}
             yield pa.RecordBatch.from_pylist([row], schema=_PACKED_TYPES)
 
 
@@ -81,9 +81,9 @@ def _write_part(work: PartWork, rows: pa.Table) -> pa.Table:
     """The outcome of writing the part that these rows are of."""
     part = rows["part"][0].as_py()
     order = rows.sort_by("position")
-    packed = (
+    actions = (
         PackedActions(part, kind.as_py(), data.as_py())
         for kind, data in zip(order["kind"], order["data"], strict=True)
         if kind.is_valid
     )
-    return pa.Table.from_batches([outcome_batch([attempt(lambda: work.write(part, packed))])])
+    return pa.Table.from_batches([outcome_batch([attempt(lambda: work.write(part, actions))])])

@@ -49,7 +49,7 @@ def write(
     with lakeview_errors():
         if native:
             writer = sink(write_options, frame.schema, overwrite=overwrite)
-            if isinstance(writer, LakeviewWriter) and (writer.ignored or write_natively(frame, writer)):
+            if isinstance(writer, LakeviewWriter) and (writer.is_ignored or write_natively(frame, writer)):
                 return
         rows = frame.write.format("lakeview").mode("overwrite" if overwrite else "append")
         rows.options(**texts).save(address)

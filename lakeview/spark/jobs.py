@@ -93,14 +93,14 @@ class SparkEngine:
         if self._spark is None or not self.is_usable():
             return 0, 0
         tracker = self._spark.sparkContext.statusTracker()
-        tasks = completed = 0
+        tasks = complete = 0
         for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(job_id)):
             for stage in map(tracker.getStageInfo, () if job is None else job.stageIds):
                 if job is not None and stage is not None:
-                    completed += stage.numCompletedTasks
+                    complete += stage.numCompletedTasks
                     # a job that has ended leaves stages out whose results were there already
                     tasks += stage.numCompletedTasks if job.status == "SUCCEEDED" else stage.numTasks
-        return tasks, completed
+        return tasks, complete
 
     def is_usable(self) -> bool:
         """As `Engine.is_usable`: a Python can start only one JVM."""

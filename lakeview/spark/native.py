@@ -43,20 +43,20 @@ METADATA_PREFIX = "file:"
 
 def native_rows(spark: SparkSession, files: Sequence[NativeFile], schema: Schema) -> list[DataFrame]:
     """Frames that together hold the rows of the files, with the columns of `schema` under positions as names."""
-    masked = [file for file in files if file.deleted]
-    unmasked = [file for file in files if not file.deleted]
-    alike = _group_files(unmasked, by_values=True)
+    with_vectors = [file for file in files if file.deleted_rows]
+    without_vectors = [file for file in files if not file.deleted_rows]
+    alike = _group_files(without_vectors, by_values=True)
     frames: list[DataFrame] = []
     if len(alike) > 1:
-        layouts = _group_files(unmasked, by_values=False)
+        layouts = _group_files(without_vectors, by_values=False)
         by_folders = _with_folders(layouts, schema)
         frames += [_Scan(spark, group, schema, fields).with_folders() for group, fields in by_folders]
         alike = _without(alike, (group for group, _ in by_folders))
         if len(alike) > LITERAL_SCANS and len(alike) > len(layouts):
-            masked += [file for group in alike for file in group]
+            with_vectors += [file for group in alike for file in group]
             alike = []
     frames += [_Scan(spark, group, schema).with_literals() for group in alike]
-    return frames + [_Scan(spark, group, schema).with_join() for group in _group_files(masked, by_values=False)]
+    return frames + [_Scan(spark, group, schema).with_join() for group in _group_files(with_vectors, by_values=False)]
 
 
 def _with_folders(
@@ -134,7 +134,7 @@ class _Scan:
         names = [name for name in self._files[0].constants if name in self._schema]
         values = {name: f"v{number}" for number, name in enumerate(names)}
         metadata = self._metadata()
-        has_vectors = any(file.deleted for file in self._files)
+        has_vectors = any(file.deleted_rows for file in self._files)
         rows = self._rows.selectExpr(
             *self._columns(dict.fromkeys(names, "NULL")),
             f"{metadata}.file_path AS path",
@@ -143,15 +143,15 @@ class _Scan:
         facts = self._facts(names)
         if not has_vectors:  # Spark leaves out a join by unique keys of which a query needs no value, as a count
             facts = facts.coalesce(1).dropDuplicates(["key"])
-        joined = rows.join(f.broadcast(facts), f.expr("path = key"), "left")
+        rows = rows.join(f.broadcast(facts), f.expr("path = key"), "left")
         error = "raise_error(concat('lakeview planned no file ', path))"
         if has_vectors:
             word = "get(words, CAST(position / 64 AS INT))"
             is_live = f"coalesce(getbit({word}, CAST(position % 64 AS INT)), 0) = 0"
-            joined = joined.where(f"if(key IS NULL, CAST({error} AS BOOLEAN), {is_live})")
+            rows = rows.where(f"if(key IS NULL, CAST({error} AS BOOLEAN), {is_live})")
         else:
             values = {name: f"if(key IS NULL, {error}, {value})" for name, value in values.items()}
-        return joined.selectExpr(
+        return rows.selectExpr(
             *[f"{values.get(field.name, f'c{number}')} AS c{number}" for number, field in enumerate(self._schema)]
         )
 
@@ -210,7 +210,7 @@ class _Scan:
         fields.append(spark_types.StructField("words", spark_types.ArrayType(spark_types.LongType())))
         arrays = [
             pa.array([keys[file.path] for file in self._files], pa.string()),
-            pa.array([file.words() if file.deleted else None for file in self._files], pa.list_(pa.int64())),
+            pa.array([file.words() if file.deleted_rows else None for file in self._files], pa.list_(pa.int64())),
         ]
         for number, name in enumerate(names):
             kind = to_spark(Schema((self._schema[name],)))[0].dataType

@@ -36,12 +36,12 @@ def is_native(frame: DataFrame, context: WriteContext) -> bool:
     """Whether Spark writes the rows as our own writer does: each column has the type of the table's, and no rule has to
     be evaluated, but for columns that must not be null."""
     columns = frame.columns
-    folded = {name.casefold() for name in columns}
+    keys = {name.casefold() for name in columns}
     return (
-        len(folded) == len(columns)
+        len(keys) == len(columns)
         and _is_plain(context)
         and all(_is_stored_alike(context, name) for name in context.schema.names)
-        and _has_no_rules(context.rules or RowRules(context.schema), folded)
+        and _has_no_rules(context.rules or RowRules(context.schema), keys)
         and _types_match(from_spark(frame.schema), context.schema)
         and _has_settings(frame.sparkSession, context.schema)
     )

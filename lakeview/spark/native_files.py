@@ -43,14 +43,14 @@ class NativeFile:
     layout: NativeLayout
     constants: Mapping[str, Any]
     root: str | None = None
-    deleted: pyroaring.BitMap64 | None = field(default=None, hash=False)
+    deleted_rows: pyroaring.BitMap64 | None = field(default=None, hash=False)
 
     def words(self) -> npt.NDArray[np.int64]:
         """`deleted` as words of 64 bits, position 0 in the lowest bit of the first, up to the last position."""
-        if not self.deleted:
+        if not self.deleted_rows:
             return np.zeros(0, np.int64)
-        bits = np.zeros((self.deleted.max() // 64 + 1) * 64, np.uint8)
-        bits[np.frombuffer(self.deleted.to_array(), np.uint64)] = 1
+        bits = np.zeros((self.deleted_rows.max() // 64 + 1) * 64, np.uint8)
+        bits[np.frombuffer(self.deleted_rows.to_array(), np.uint64)] = 1
         return np.packbits(bits, bitorder="little").view("<i8").astype(np.int64)
 
 
@@ -72,7 +72,7 @@ def divide(tasks: Sequence[FileTask], schema: Schema) -> tuple[list[NativeFile],
     paths: set[str] = set()
     room = _BITMAP_BYTES
     for task, file in zip(tasks, files, strict=True):
-        cost = 0 if file is None or not file.deleted else file.deleted.max() // 8 + 8
+        cost = 0 if file is None or not file.deleted_rows else file.deleted_rows.max() // 8 + 8
         if file is None or file.path in paths or cost > room:
             others.append(task)
             continue
@@ -106,12 +106,12 @@ class _Footers:
             return None
         if layout is None or rows is None:
             return None
-        deleted = None if task.deleted_rows is None else task.deleted_rows.bitmap(store)
-        if deleted and deleted.max() >= rows:  # reading its rows refuses it
+        deleted_rows = None if task.deleted_rows is None else task.deleted_rows.bitmap(store)
+        if deleted_rows and deleted_rows.max() >= rows:  # reading its rows refuses it
             return None
         inside = path.endswith(f"/{task.path}")
         root = path.removesuffix(f"/{task.path}") if inside else None
-        return NativeFile(path, layout, task.constants, root, deleted)
+        return NativeFile(path, layout, task.constants, root, deleted_rows)
 
     def _layout(self, file_schema: pa.Schema, task: FileTask) -> NativeLayout | None:
         fields = [f for f in self._schema if f.name not in task.constants]
@@ -127,7 +127,7 @@ class _Footers:
 
 
 @lru_cache(maxsize=10_000)
-def _footer(path: str, size: int, modified: int, inode: int) -> tuple[pa.Schema, int | None]:  # noqa: ARG001 (the key)
+def _footer(path: str, size: int, mtime: int, inode: int) -> tuple[pa.Schema, int | None]:  # noqa: ARG001 (the key)
     """The fields of a Parquet file, and its `_rows`. The file is the one of an earlier plan while the system says the
     same of it."""
     with pa.OSFile(path) as source, pq.ParquetFile(source, coerce_int96_timestamp_unit=INT96_UNIT) as file:

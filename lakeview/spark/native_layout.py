@@ -103,7 +103,7 @@ def _native_struct(
     places = field_places(file_fields, fields, match)
     if not _distinct(names) or all(place is None for place in places):
         return None
-    unused = "_" * (max(map(len, names)) + 1)
+    prefix = "_" * (max(map(len, names)) + 1)
     spark_fields: list[spark_types.StructField] = []
     for number, (field, place) in enumerate(zip(fields, places, strict=True)):
         if place is not None:
@@ -111,7 +111,7 @@ def _native_struct(
             name = names[place]
         else:
             kind = None if field.metadata.get("initial-default") is not None else _spark_type(field.type)
-            name = f"{unused}{number}"
+            name = f"{prefix}{number}"
         if kind is None:
             return None
         spark_fields.append(spark_types.StructField(name, kind))
@@ -198,9 +198,9 @@ def partition_fields(
     return fields
 
 
-def are_distinct(partitions: Sequence[spark_types.StructField], stored: Sequence[spark_types.StructField]) -> bool:
+def are_distinct(partitions: Sequence[spark_types.StructField], columns: Sequence[spark_types.StructField]) -> bool:
     """Whether Spark, which may ignore case, tells columns of folders from those of files."""
-    names = [field.name.lower() for field in (*partitions, *stored)]
+    names = [field.name.lower() for field in (*partitions, *columns)]
     return len(set(names)) == len(names)
 
 

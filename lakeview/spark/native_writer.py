@@ -144,8 +144,8 @@ def _write_files(frame: DataFrame, context: WriteContext, keys: Sequence[str], s
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
     observation = Observation()
-    observed = rows.observe(observation, f.count(f.lit(1)).alias("rows"))
-    observed.write.mode("error").options(**options).partitionBy(*keys).parquet(f"file:{staging}")
+    rows = rows.observe(observation, f.count(f.lit(1)).alias("rows"))
+    rows.write.mode("error").options(**options).partitionBy(*keys).parquet(f"file:{staging}")
     return int(observation.get["rows"])
 
 
@@ -184,11 +184,11 @@ def _read_all(
 ) -> dict[str, FileFacts]:
     """What each file holds, by its name. Tasks read the files of which a footer does not say all, and those of many."""
     columns = [c for c in context.schema if not c.nullable and c.name not in context.partition_columns]
-    required = [column.stored_name for column in columns]
+    not_null = [column.stored_name for column in columns]
     names = [file.name for file in files]
-    facts = _read_footers(staging, context, required, names) if len(names) <= _FILES_OF_DRIVER else {}
+    facts = _read_footers(staging, context, not_null, names) if len(names) <= _FILES_OF_DRIVER else {}
     names = [name for name in names if name not in facts]
-    read = partial(_read_files, staging, context, required)
+    read = partial(_read_files, staging, context, not_null)
     parts = [names[start : start + _FILES_OF_TASK] for start in range(0, len(names), _FILES_OF_TASK)]
     for outcome in run_parts(frame.sparkSession, parts, read):
         if isinstance(outcome, LakeviewError):
@@ -200,26 +200,26 @@ def _read_all(
 
 
 def _read_footers(
-    staging: str, context: WriteContext, required: Sequence[str], names: Sequence[str]
+    staging: str, context: WriteContext, not_null: Sequence[str], names: Sequence[str]
 ) -> dict[str, FileFacts]:
     """Of the files whose footers say all."""
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        facts = pool.map(partial(_read_footer, staging, context, required), names)
+        facts = pool.map(partial(_read_footer, staging, context, not_null), names)
         return {name: fact for name, fact in zip(names, facts, strict=True) if fact is not None}
 
 
-def _read_footer(staging: str, context: WriteContext, required: Sequence[str], name: str) -> FileFacts | None:
+def _read_footer(staging: str, context: WriteContext, not_null: Sequence[str], name: str) -> FileFacts | None:
     with _durable_file(staging, name) as file:
-        return footer_facts(file, context, required)
+        return footer_facts(file, context, not_null)
 
 
 def _read_files(
-    staging: str, context: WriteContext, required: Sequence[str], names: Sequence[str]
+    staging: str, context: WriteContext, not_null: Sequence[str], names: Sequence[str]
 ) -> dict[str, FileFacts]:
     facts = {}
     for name in names:
         with _durable_file(staging, name) as file:
-            facts[name] = read_facts(file, context, required)
+            facts[name] = read_facts(file, context, not_null)
     return facts
 
 

@@ -188,7 +188,7 @@ _OF_CATALOG = frozenset(("owner", "provider"))
 
 
 def known_options(
-    options: Mapping[str, str], allowed: Sequence[str], doing: str, near: Sequence[str] = ()
+    options: Mapping[str, str], allowed_names: Sequence[str], doing: str, near: Sequence[str] = ()
 ) -> dict[str, str]:
     """Options by name in lower case, as Spark hands them over. InvalidRequestError for one that means nothing here,
     which may be meant as one of `near` too."""
@@ -199,24 +199,24 @@ def known_options(
             fix="CREATE TEMPORARY VIEW name USING lakeview OPTIONS (path 'address'), or load and save by address",
             kind="catalog-table",
         )
-    names = {name.lower(): name for name in allowed}
+    names = {name.lower(): name for name in allowed_names}
     properties = SPELLINGS if doing == "writing" else {}
     prefixes = (STORAGE_PREFIX, SNAPSHOT_PROPERTY) if doing == "writing" else (STORAGE_PREFIX,)
     others = (name for name in by_name if not name.startswith(prefixes))
     if unknown := sorted(name for name in others if name not in names and name not in properties):
         names |= {name.lower(): name for name in near}
         hint = (properties and nearest(unknown[0])) or names.get(_closest(unknown[0], names))
-        raise _unknown_options(unknown, hint, allowed, doing)
+        raise _unknown_options(unknown, hint, allowed_names, doing)
     return by_name
 
 
 def _unknown_options(
-    unknown: Sequence[str], near: str | None, allowed: Sequence[str], doing: str
+    unknown: Sequence[str], near: str | None, allowed_names: Sequence[str], doing: str
 ) -> InvalidRequestError:
     hint = f"did you mean {near}? " if near else ""
     return InvalidRequestError(
         f"{', '.join(unknown)}: no such option for {doing}",
-        fix=_elsewhere(unknown[0]) or f"{hint}known options: {', '.join(sorted(allowed))}",
+        fix=_elsewhere(unknown[0]) or f"{hint}known options: {', '.join(sorted(allowed_names))}",
         place=unknown[0],
         kind="unknown-option",
     )

@@ -69,11 +69,11 @@ class ReadOptions:
     current_schema: bool = False
     access: StoreAccess = NO_OPTIONS
 
-    def version_of(self, table: Table, pinned: int) -> int | None:
+    def version_of(self, table: Table, pinned_version: int) -> int | None:
         """What reads a pinned version: None for the latest one, where none was asked for. The columns of an Iceberg
         table may be newer than its current snapshot."""
         is_explicit = not self.current_schema and (self.version is not None or self.timestamp is not None)
-        return pinned if is_explicit or table.latest_version != pinned else None
+        return pinned_version if is_explicit or table.latest_version != pinned_version else None
 
     @staticmethod
     def parse(options: Mapping[str, str], near: Sequence[str] = ()) -> "ReadOptions":

@@ -143,16 +143,16 @@ def _no_facts(name: str, kind: pl.DataType) -> Facts:
 def _add_bins(counts: DataFrame, columns: Mapping[int, Sequence[Any]], family: str) -> DataFrame:
     """The counts with `bin`: how many edges after the first the value has reached. A binary search, since comparing
     with the very edges gives the bins of other engines, and arithmetic would not."""
-    binned = counts.withColumn("bin", f.lit(0))
+    counts = counts.withColumn("bin", f.lit(0))
     if not any(columns.values()):
-        return binned
+        return counts
     by_column = f.create_map(*(part for at, edges in columns.items() for part in (f.lit(at), _array(edges, family))))
-    binned = binned.withColumn("edges", by_column[f.col("column")])
+    counts = counts.withColumn("edges", by_column[f.col("column")])
     for step in _SEARCH_STEPS:
         further = f.col("bin") + f.lit(step)
-        reached = f.get(f.col("edges"), further) <= f.col("value")
-        binned = binned.withColumn("bin", f.when(reached, further).otherwise(f.col("bin")))
-    return binned
+        is_beyond = f.get(f.col("edges"), further) <= f.col("value")
+        counts = counts.withColumn("bin", f.when(is_beyond, further).otherwise(f.col("bin")))
+    return counts
 
 
 def _array(edges: Sequence[Any], family: str) -> Column:

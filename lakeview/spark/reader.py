@@ -80,7 +80,7 @@ class LakeviewReader(DataSourceReader):
 
 def file_partitions(tasks: Sequence[FileTask], access: StoreAccess) -> list[FilePartition]:
     """The files packed for tasks; one empty partition when there is none."""
-    return [FilePartition(tuple(packed), access) for packed in pack(tasks)] or [FilePartition(())]
+    return [FilePartition(tuple(run), access) for run in pack(tasks)] or [FilePartition(())]
 
 
 def partition_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
@@ -254,8 +254,8 @@ class LakeviewChangeReader(DataSourceReader):
 def change_partitions(tasks: Sequence[tuple[FileTask, str | None]], access: StoreAccess) -> list[ChangePartition]:
     """Files with the kind of their changes, packed for tasks; one empty partition when there are none."""
     kinds = (kind for _, kind in tasks)  # packing keeps the order
-    packed = pack([task for task, _ in tasks])
-    runs = [tuple((task, next(kinds)) for task in run) for run in packed]
+    portions = pack([task for task, _ in tasks])
+    runs = [tuple((task, next(kinds)) for task in run) for run in portions]
     return [ChangePartition(run, access) for run in runs] or [ChangePartition(())]
 
 

@@ -170,8 +170,8 @@ class ManifestReader:
         """The reader of a version (the current snapshot without one)."""
         store = table.storage
         address = f"{store.root.rstrip('/')}/{table.metadata_file.path}"
-        pinned = table.snapshot(version).version
-        return ManifestReader(address, pinned, StoreAccess.of(store), tuple(store.config.roots), table.relocate)
+        pinned_version = table.snapshot(version).version
+        return ManifestReader(address, pinned_version, StoreAccess.of(store), tuple(store.config.roots), table.relocate)
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
         """The live files of manifests, a frame for each list of recorded paths in the column `paths` of the batches.

@@ -95,8 +95,8 @@ def session(
     InvalidRequestError for a `remote` where this Python has a classic session.
     """
     spark_settings = settings(master=master, memory=memory, shuffle_partitions=shuffle_partitions, short_job=short_job)
-    submitted = _PORT in os.environ
-    if submitted:
+    is_submitted = _PORT in os.environ
+    if is_submitted:
         spark_settings = {n: v for n, v in spark_settings.items() if not n.startswith(_OF_SUBMIT)}
     spark_settings.update(extra or {})
     # pyspark imports pandas for its own checks and warns about its version; lakeview hands Spark no pandas frames.
@@ -115,12 +115,12 @@ def session(
     # It repeats on standard error, as JSON, the exception that is raised anyway.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     with _starting:
-        if master.startswith("local") and not submitted:
+        if master.startswith("local") and not is_submitted:
             os.environ["PYSPARK_PYTHON"] = sys.executable
         else:  # executors elsewhere may have theirs in another folder
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         spark = SparkSession.getActiveSession()
-        if spark is None and not submitted:
+        if spark is None and not is_submitted:
             gateway = _gateway_for(java, spark_settings, variables, own_group=own_group)
             with gateway.announce():
                 spark = builder.getOrCreate()

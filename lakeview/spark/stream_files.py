@@ -81,7 +81,7 @@ class StreamFiles:
     def __init__(self, table: DeltaTable, options: StreamOptions, version: int, columns: list[str]) -> None:
         self.table = table
         self._options = options
-        self._version = self._checked = version
+        self._version = self._last_checked = version
         self._columns = columns
         self._tasks: dict[tuple[int, bool], list[FileTask]] = {}
 
@@ -172,7 +172,7 @@ class StreamFiles:
         return partition_fields(self.schema, self._state.metadata.partition_columns or [])
 
     def _rows_of(self, version: int) -> list[FileTask]:
-        self._check_definition(version, changed=True)
+        self._check_definition(version, may_change=True)
         scan = Scan(self.table.state(version), self.schema, self._partitions(), self.table.address)
         return sorted(self._with_roots(scan.tasks(None)), key=lambda task: task.path)
 
@@ -180,7 +180,7 @@ class StreamFiles:
         commit = self._commit(version)
         if commit is None:
             return []
-        self._check_definition(version, changed=bool(only("meta_data", [commit])))
+        self._check_definition(version, may_change=bool(only("meta_data", [commit])))
         if changes_rows(commit):
             if self._options.skip_change_commits:
                 return []
@@ -200,18 +200,18 @@ class StreamFiles:
         raise_or_log(loss, fail_on_data_loss=self._options.fail_on_data_loss)
         return None
 
-    def _check_definition(self, version: int, *, changed: bool) -> None:
-        """That a version has the stream's columns; `changed`: its commit may have changed them, as may those between
+    def _check_definition(self, version: int, *, may_change: bool) -> None:
+        """That a version has the stream's columns; `may_change`: its commit may have changed them, as may those between
         it and the last one that was checked, which a stream that begins late does not read."""
-        if version <= self._checked:
+        if version <= self._last_checked:
             return
-        if changed or version > self._checked + 1:
+        if may_change or version > self._last_checked + 1:
             table_id, stream_id = self.table.state(version).metadata.id, self._state.metadata.id
             if table_id != stream_id:
                 raise other_table(self.table.address, str(stream_id), str(table_id))
             if self.table.snapshot(version).schema.to_arrow() != self.schema.to_arrow():
                 raise other_columns(f"version {version}", self.table.address)
-        self._checked = version
+        self._last_checked = version
 
     def _check_changes(self, commit: Commit) -> None:
         adds = any(a.add is not None and a.add.data_change is not False for a in commit.actions)

@@ -187,8 +187,8 @@ class SnapshotStream:
             actions = self.table.commit(snapshot)
             if not self._is_read(snapshot, entry.operation, set(actions["kind"])):
                 return []
-            added = actions.filter(actions["kind"] == _ADDED)["path"].to_list()
-            tasks = self.table.tasks_as(snapshot, self.schema, added)
+            paths = actions.filter(actions["kind"] == _ADDED)["path"].to_list()
+            tasks = self.table.tasks_as(snapshot, self.schema, paths)
         return sorted(tasks, key=lambda task: task.path)
 
     def _check_columns(self, snapshot: int) -> None:

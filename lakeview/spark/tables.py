@@ -60,11 +60,11 @@ def table(
     source_table = lv.open_table(address, storage_options=storage_options)
     snapshot = source_table.snapshot(version, at=None if at is None else timestamp_of(spark, at))
     names = snapshot.schema.names if columns is None else snapshot.schema.resolve_names(columns)
-    filtered = [] if where is None else predicate(where, snapshot.schema).meta.root_names()
+    filter_columns = [] if where is None else predicate(where, snapshot.schema).meta.root_names()
     if where is not None:
         _check_zone(spark, where, snapshot.schema)
     # Rows without any column would not be counted on their way to Spark.
-    read_schema = snapshot.schema.select(list(dict.fromkeys([*names, *filtered])) or snapshot.schema.names[:1])
+    read_schema = snapshot.schema.select(list(dict.fromkeys([*names, *filter_columns])) or snapshot.schema.names[:1])
     is_current = version is None and at is None
     rows = _rows(spark, source_table, snapshot, read_schema, where, native=native, is_current=is_current)
     if where is not None:

@@ -201,8 +201,8 @@ class Replacement:
         values = {}
         for name in self.context.partition_columns:
             field = self.context.schema[name]
-            recorded = [(add.partition_values or {}).get(field.stored_name) for add in adds]
-            values[name] = parse_values(pl.Series(name, recorded, pl.String()), field.type)
+            texts = [(add.partition_values or {}).get(field.stored_name) for add in adds]
+            values[name] = parse_values(pl.Series(name, texts, pl.String()), field.type)
         condition = partition_condition(where, self.context.schema, list(values))
         inside = select_rows(pl.DataFrame(values), len(adds), condition).fill_null(value=False)
         if not inside.all():

@@ -58,7 +58,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         self.options = options = replace(options, access=StoreAccess.of(storage))
         self.overwrite = overwrite
         rows_schema = from_spark(schema)
-        self.ignored = False
+        self.is_ignored = False
         try:
             table = _open(options)
         except NotATableError:
@@ -66,7 +66,7 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.definition = ""
             self.context = context_of_new(options, rows_schema)
         else:
-            self.ignored = options.is_ignored()
+            self.is_ignored = options.is_ignored()
             self.rows_schema = rows_schema if options.merge_schema else None
             self.context = context_of(table, options, rows_schema, overwrite=overwrite)
             self.definition = definition(table)
@@ -80,7 +80,7 @@ class LakeviewWriter(DataSourceArrowWriter):
 
         The row that a refusal names is counted from 0 in the rows of the task.
         """
-        if self.ignored:
+        if self.is_ignored:
             return FilesWritten([], 0, self.definition)
         rows = _Counter(self.replacement.check_rows(map(in_utc, iterator)))
         adds = write_files(
@@ -111,7 +111,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         adds = [add for message in file_messages for add in message.adds]
         clock = self.options.clock
         try:
-            created = None if self.ignored else self._create(clock)
+            created = None if self.is_ignored else self._create(clock)
             if created is None and self.options.is_ignored():
                 self._discard(messages)
                 return
@@ -119,10 +119,10 @@ class LakeviewWriter(DataSourceArrowWriter):
         except BaseException:
             self._discard(messages)
             raise
-        described, metrics = self._describe(adds, sum(message.rows for message in file_messages))
+        own_parameters, metrics = self._describe(adds, sum(message.rows for message in file_messages))
         with table.transaction(
             self.options.operation,
-            parameters=described if parameters is None else dict(parameters),
+            parameters=own_parameters if parameters is None else dict(parameters),
             metrics=metrics,
             user=self.options.user_name,
             user_metadata=self.options.user_metadata,
@@ -209,11 +209,11 @@ class LakeviewWriter(DataSourceArrowWriter):
         """operationParameters and operationMetrics, in the words the operation is known by."""
         size = sum(add.size for add in adds)
         if not self.options.data_change:
-            replaced = self.options.replace_files or ()
+            removed_files = self.options.replace_files or ()
             return {"predicate": "[]"}, {
                 "numAddedFiles": len(adds),
                 "numAddedBytes": size,
-                "numRemovedFiles": len(replaced),
+                "numRemovedFiles": len(removed_files),
             }
         parameters: dict[str, Any] = {
             "mode": "Overwrite" if self.overwrite else "Append",

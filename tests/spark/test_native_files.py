@@ -109,7 +109,7 @@ def test_deleted_rows_beyond_the_file_are_left_to_the_reader_that_refuses_them(
     monkeypatch.setattr(DeletionVector, "bitmap", bitmap)
     tasks = [task(tmp_path, f"{n}.parquet", deleted_rows=DeletionVector("u", "x", None, 1, n)) for n in (0, 2, 3)]
     native, others = divide(tasks, SCHEMA)
-    assert [file.deleted for file in native] == [pyroaring.BitMap64([0]), pyroaring.BitMap64([2])]
+    assert [file.deleted_rows for file in native] == [pyroaring.BitMap64([0]), pyroaring.BitMap64([2])]
     assert others == tasks[2:]
     monkeypatch.setattr(native_files, "_BITMAP_BYTES", 8)
     assert divide(tasks[:2], SCHEMA)[1] == tasks[1:2]

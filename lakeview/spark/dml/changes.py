@@ -95,8 +95,8 @@ def optimize(
             size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
             groups = groups_of(txn.live_files(condition), size, columns)
             with task_work(txn) as work:
-                sized = replace(work, context=replace(work.context, target_bytes=size))
-                outcomes = take_paths(txn, run_parts(spark, groups, partial(_rewrite, sized, tuple(columns))))
+                sized_work = replace(work, context=replace(work.context, target_bytes=size))
+                outcomes = take_paths(txn, run_parts(spark, groups, partial(_rewrite, sized_work, tuple(columns))))
             txn.take(outcomes, optimize_metrics([m for o in outcomes for m in o.moves]), only_deletes=True)
         return txn.version
 

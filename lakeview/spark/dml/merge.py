@@ -158,10 +158,10 @@ class _Merging:
         # computed once: which files are touched is known only then, and by that they are divided among tasks
         with lakeview_errors():
             met = self._met_files(of_number).localCheckpoint()
-            touched = {row[0] for row in met.select(FILE).distinct().collect()}
-        outcomes = self._merge_files(met, {number: of_number[number] for number in sorted(touched)}) if touched else []
+            numbers = {row[0] for row in met.select(FILE).distinct().collect()}
+        outcomes = self._merge_files(met, {number: of_number[number] for number in sorted(numbers)}) if numbers else []
         if self._plan.of("not matched by source"):
-            rest = [file for number, file in of_number.items() if number not in touched]
+            rest = [file for number, file in of_number.items() if number not in numbers]
             alone = partial(merge_alone, self._work, self._plan)
             outcomes += self._with_paths(run_parts(self._spark, parts(rest), alone))
         return outcomes
@@ -199,8 +199,8 @@ class _Merging:
         schema = StructType([StructField(FILE, IntegerType()), *fields])
         number = iter(files)  # parts keep the order of the files
         groups = parts(list(files.values()), self._tasks(files))
-        numbered = [[(next(number), file) for file in group] for group in groups]
-        keys = parts_frame(self._spark, numbered).mapInArrow(
+        files_by_part = [[(next(number), file) for file in group] for group in groups]
+        keys = parts_frame(self._spark, files_by_part).mapInArrow(
             partial(key_rows, self._work, columns, arrow_schema(schema)), schema
         )
         others = [f"{OWN}source{i}" for i in range(len(columns))]

@@ -115,14 +115,14 @@ def key_fields(keys: Sequence[tuple[str, str]], schema: Schema, names: Sequence[
 
 def _at(fields: Sequence[data_types.Field], paths: Collection[Path]) -> tuple[data_types.Field, ...]:
     """The fields at these paths, whose names are case-folded."""
-    selected = []
+    own = []
     for field in fields:
         below = {path[1:] for path in paths if path[0] == field.name.casefold()}
         if () in below:
-            selected.append(field)
+            own.append(field)
         elif isinstance(field.type, data_types.StructType) and (inner := _at(field.type.fields, below)):
-            selected.append(replace(field, type=data_types.StructType(inner)))
-    return tuple(selected)
+            own.append(replace(field, type=data_types.StructType(inner)))
+    return tuple(own)
 
 
 def _spelling(name: str, names: Sequence[str]) -> str:

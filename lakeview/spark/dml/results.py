@@ -134,12 +134,12 @@ def optimize_result(spark: SparkSession, table: DeltaTable, version: int | None)
 def optimize_row(table: DeltaTable, version: int | None) -> tuple[Any, ...]:
     """The row of OPTIMIZE."""
     metrics = _metrics(table, version)
-    added, bytes_added = metrics.get("numAddedFiles", 0), metrics.get("numAddedBytes", 0)
-    removed, bytes_removed = metrics.get("numRemovedFiles", 0), metrics.get("numRemovedBytes", 0)
-    least, most = (metrics.get(name) if added else None for name in ("minFileSize", "maxFileSize"))
-    new_files = (least, most, bytes_added / max(added, 1), added, bytes_added)
-    old_files = (None, None, bytes_removed / max(removed, 1), removed, bytes_removed)
-    return table.address, (added, removed, new_files, old_files)
+    files_added, bytes_added = metrics.get("numAddedFiles", 0), metrics.get("numAddedBytes", 0)
+    files_removed, bytes_removed = metrics.get("numRemovedFiles", 0), metrics.get("numRemovedBytes", 0)
+    least, most = (metrics.get(name) if files_added else None for name in ("minFileSize", "maxFileSize"))
+    new_files = (least, most, bytes_added / max(files_added, 1), files_added, bytes_added)
+    old_files = (None, None, bytes_removed / max(files_removed, 1), files_removed, bytes_removed)
+    return table.address, (files_added, files_removed, new_files, old_files)
 
 
 def vacuum_result(spark: SparkSession, files: pl.DataFrame) -> DataFrame:
@@ -153,19 +153,19 @@ def _metrics(table: DeltaTable, version: int | None) -> dict[str, int]:
     return {name: int(text) for name, text in (_texts(fields.get("operationMetrics")) or {}).items() if text}
 
 
-def _text(recorded: Any) -> str | None:
+def _text(value: Any) -> str | None:
     """A text as it is, any other value as JSON."""
-    return recorded if recorded is None or isinstance(recorded, str) else msgspec.json.encode(recorded).decode()
+    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _texts(recorded: Any) -> dict[str, str | None] | None:
-    return {name: _text(part) for name, part in recorded.items()} if isinstance(recorded, dict) else None
+def _texts(values: Any) -> dict[str, str | None] | None:
+    return {name: _text(part) for name, part in values.items()} if isinstance(values, dict) else None
 
 
-def _number(recorded: Any) -> int | None:
-    is_number = isinstance(recorded, int) and not isinstance(recorded, bool)
-    return recorded if is_number and -(2**63) <= recorded < 2**63 else None
+def _number(value: Any) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and -(2**63) <= value < 2**63 else None
 
 
-def _struct(recorded: Any, names: Iterable[str]) -> tuple[str | None, ...] | None:
-    return tuple(_text(recorded.get(name)) for name in names) if isinstance(recorded, dict) else None
+def _struct(values: Any, names: Iterable[str]) -> tuple[str | None, ...] | None:
+    return tuple(_text(values.get(name)) for name in names) if isinstance(values, dict) else None

@@ -88,12 +88,12 @@ def spelled_as_rows(dataset: Dataset, schema: Schema) -> Dataset:
     return dataset
 
 
-def check_order(dataset: Dataset, rows: Schema, published: Snapshot | None) -> None:
+def check_order(dataset: Dataset, rows: Schema, target: Snapshot | None) -> None:
     """InvalidRequestError for columns of z_order_by that the published table will not have once these rows are in it,
     or that no curve goes through."""
     schema, partitions = rows, list(dataset.partition_by)
-    if published is not None:
-        schema, partitions = merge_schemas(published.schema, rows), list(published.partition_columns)
+    if target is not None:
+        schema, partitions = merge_schemas(target.schema, rows), list(target.partition_columns)
     try:
         order_columns(schema, partitions, dataset.z_order_by)
     except InvalidRequestError as error:
@@ -103,23 +103,23 @@ def check_order(dataset: Dataset, rows: Schema, published: Snapshot | None) -> N
         ) from error  # fmt: skip
 
 
-def check_columns(name: str, dataset: Dataset, sink: Snapshot | None, published: Snapshot | None) -> None:
+def check_columns(name: str, dataset: Dataset, sink: Snapshot | None, target: Snapshot | None) -> None:
     """InvalidRequestError for what a configuration says of columns, before there are rows: they have to
     be in a sink whose columns stay as they are, else in a published table that gets no new ones."""
-    rows = sink or (None if dataset.merge_schema else published)
+    rows = sink or (None if dataset.merge_schema else target)
     if rows is None:
         return
     try:
-        check_order(spelled_as_rows(dataset, rows.schema), rows.schema, published)
+        check_order(spelled_as_rows(dataset, rows.schema), rows.schema, target)
     except InvalidRequestError as error:
         raise type(error)(
             f"table {name} of {FILE}: {error.message}", fix=error.fix, place=name, kind=error.kind
         ) from error
 
 
-def check_no_new_columns(dataset: Dataset, rows: Schema, published: Schema, address: str) -> None:
+def check_no_new_columns(dataset: Dataset, rows: Schema, target_schema: Schema, address: str) -> None:
     """InvalidRequestError for rows with columns that the published table lacks, unless they are to be added."""
-    own = {name.casefold() for name in published.names}
+    own = {name.casefold() for name in target_schema.names}
     new = [name for name in rows.names if name.casefold() not in own]
     if new and not dataset.merge_schema:
         raise InvalidRequestError(

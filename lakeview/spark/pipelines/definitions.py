@@ -99,8 +99,8 @@ class Registry(SparkConnectGraphElementRegistry):
             self._input_options[address] = as_spark_options(access)
         inputs, datasets = inputs_in(relation, versions)
         self._flows.append(FlowNode(flow.target, inputs, datasets, flow.name))
-        planned = SimpleNamespace(_plan=SimpleNamespace(plan=lambda _: relation))
-        super().register_flow(replace(flow, func=lambda: cast(Any, planned)))
+        frame = SimpleNamespace(_plan=SimpleNamespace(plan=lambda _: relation))
+        super().register_flow(replace(flow, func=lambda: cast(Any, frame)))
 
     def _absolute_sink(self, sink: Sink) -> Sink:
         """A sink as it is registered: one of our format has an absolute path, and the user of the run."""

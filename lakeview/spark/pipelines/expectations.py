@@ -90,23 +90,23 @@ def failures(batch: pa.RecordBatch, conditions: Sequence[tuple[int, str]], schem
     return numbers
 
 
-def mark_failures(rows: DataFrame, rules: Sequence[Expectation], published: DataFrame | None) -> DataFrame:
+def mark_failures(rows: DataFrame, rules: Sequence[Expectation], existing_rows: DataFrame | None) -> DataFrame:
     """The rows and FAILED. A row with a key that an earlier row has fails a unique expectation: earlier by the JSON
     text of the row, so that the same rows are kept each time. Rows that a removing expectation has
     failed, and rows with a null in the key, share theirs with no other.
 
-    `published`: rows that are in the table and stay; their keys count as earlier ones.
+    `existing_rows`: those that are in the table and stay; their keys count as earlier ones.
     """
     schema = from_spark(rows.schema)
     conditions = [(number, rule.condition) for number, rule in enumerate(rules) if rule.condition is not None]
     if conditions:
-        marked = StructType([*rows.schema.fields, StructField(FAILED, ArrayType(IntegerType()))])
-        frame = map_batches(rows, partial(_add_failures, conditions=conditions, schema=schema), marked)
+        schema_with_failures = StructType([*rows.schema.fields, StructField(FAILED, ArrayType(IntegerType()))])
+        frame = map_batches(rows, partial(_add_failures, conditions=conditions, schema=schema), schema_with_failures)
     else:
         frame = rows.withColumn(FAILED, f.array().cast(ArrayType(IntegerType())))
     for number, rule in enumerate(rules):
         if rule.unique:
-            frame = _unique(frame, number, rule, is_removed(rules), published)
+            frame = _unique(frame, number, rule, is_removed(rules), existing_rows)
     return frame
 
 
@@ -119,9 +119,9 @@ def is_removed(rules: Sequence[Expectation], actions: Iterable[Action] = REMOVIN
 
 def count(rows: DataFrame, rules: Sequence[Expectation]) -> Counts:
     """What became of the rows, by one pass. Samples are the failed rows whose JSON text is the smallest and largest."""
-    quarantined = is_removed(rules, {Action.QUARANTINE})
-    sums = [f.count("*").alias("rows"), f.count_if(quarantined).alias("quarantined")]
-    sums.append(f.count_if(is_removed(rules) & ~quarantined).alias("dropped"))
+    in_quarantine = is_removed(rules, {Action.QUARANTINE})
+    sums = [f.count("*").alias("rows"), f.count_if(in_quarantine).alias("quarantined")]
+    sums.append(f.count_if(is_removed(rules) & ~in_quarantine).alias("dropped"))
     # with the nulls: a row that fails because a column is null shows that column
     row = _text(rows.drop(FAILED), {"ignoreNullFields": "false"})
     for number in range(len(rules)):
@@ -155,21 +155,22 @@ def _add_failures(
 
 
 def _unique(
-    rows: DataFrame, number: int, rule: Expectation, is_removed: Column, published: DataFrame | None
+    rows: DataFrame, number: int, rule: Expectation, is_removed: Column, existing_rows: DataFrame | None
 ) -> DataFrame:
     keys = [_column(name) for name in rule.unique]
     counts = ~is_removed & reduce(Column.__and__, [key.isNotNull() for key in keys])
     window = Window.partitionBy(*keys, counts).orderBy(_text(rows.drop(FAILED)))
-    ranked = rows.withColumn(_RANK, f.row_number().over(window))
+    with_ranks = rows.withColumn(_RANK, f.row_number().over(window))
     fails = counts & (_column(_RANK) > 1)
-    if published is not None:
+    if existing_rows is not None:
         others = [f"{_EXISTING} {i}" for i in range(len(keys))]
-        there = published.select(*[key.alias(other) for key, other in zip(keys, others, strict=True)]).distinct()
+        there = existing_rows.select(*[key.alias(other) for key, other in zip(keys, others, strict=True)]).distinct()
         same = [key == _column(other) for key, other in zip(keys, others, strict=True)]
-        ranked = ranked.join(there.withColumn(_EXISTING, f.lit(True)), reduce(Column.__and__, same), "left")
+        there = there.withColumn(_EXISTING, f.lit(True))
+        with_ranks = with_ranks.join(there, reduce(Column.__and__, same), "left")
         fails |= counts & _column(_EXISTING).isNotNull()
-    marked = f.when(fails, f.concat(_column(FAILED), f.array(f.lit(number)))).otherwise(_column(FAILED))
-    return ranked.withColumn(FAILED, marked).select(*[_column(name) for name in rows.columns])
+    numbers = f.when(fails, f.concat(_column(FAILED), f.array(f.lit(number)))).otherwise(_column(FAILED))
+    return with_ranks.withColumn(FAILED, numbers).select(*[_column(name) for name in rows.columns])
 
 
 def _text(rows: DataFrame, options: dict[str, str] | None = None) -> Column:

@@ -197,10 +197,10 @@ def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, stor
                 place=name,
                 kind="sink-without-checkpoint",
             )
-        elif (recorded := records.last_recorded_version(flow_mark(sink))) > sink.latest_version:
+        elif (last_version := records.last_recorded_version(flow_mark(sink))) > sink.latest_version:
             raise InvalidRequestError(
                 f"the sink {name} at {address} ends at version {sink.latest_version}, and a flow has written its "
-                f"version {recorded}: an older state of the sink was restored, and rows that were read since would "
+                f"version {last_version}: an older state of the sink was restored, and rows that were read since would "
                 "not be read again",
                 fix="restore the newer state of the sink; or delete the sink, and _checkpoints/"
                 f"{name} in {storage}, to read all input again",
@@ -215,12 +215,12 @@ def check_publications(graph: Graph, config: PipelineConfig, pipeline: str) -> N
     are there do not have."""
     for name, dataset in config.tables.items():
         places = Places(pipeline, config.output, name, config.access)
-        published, sink = table_at(places.address, config.access), None
+        target, sink = table_at(places.address, config.access), None
         if dataset.sink is not None:
             places.check_sink(dataset, graph)
             if dataset.sink not in graph.evolving_sinks:
                 sink = table_at(graph.sinks.get(dataset.sink, ""), graph.access_to(dataset.sink))
-        snapshots = (None if table is None else table.snapshot() for table in (sink, published))
+        snapshots = (None if table is None else table.snapshot() for table in (sink, target))
         check_columns(name, dataset, *snapshots)
 
 

@@ -93,15 +93,15 @@ class Tombstones:
         if table is None or any(name.casefold() not in spellings for name in (*keys, *order)):
             return rows  # those of other keys, or of another order, say nothing of these
         reader = self.spark.read.format(FORMAT).options(**as_spark_options(self.access))
-        deleted = reader.option("versionAsOf", str(table.latest_version)).load(table.address)
+        tombstones = reader.option("versionAsOf", str(table.latest_version)).load(table.address)
         # structs are compared field by field, a null before all values
-        deleted = deleted.select(
+        tombstones = tombstones.select(
             *[_column(spellings[key.casefold()]).alias(f"{_KEY}{i}") for i, key in enumerate(keys)],
             f.struct(*[_column(spellings[name.casefold()]) for name in order]).alias(_ORDER),
         )
         same = [_column(key) == _column(f"{_KEY}{i}") for i, key in enumerate(keys)]
         is_older = _column(_ORDER) > f.struct(*[_column(name) for name in order])
-        return rows.join(deleted, reduce(Column.__and__, same, is_older), "left_anti")
+        return rows.join(tombstones, reduce(Column.__and__, same, is_older), "left_anti")
 
     def add(self, rows: DataFrame) -> None:
         """Record the deletions among rows, of which a key has one; before the rows are merged."""
@@ -109,8 +109,8 @@ class Tombstones:
         deletes = expectations.mark_failures(rows, [rule], None).where(~expectations.is_removed([rule]))
         names = dict.fromkeys((*self.dataset.keys, *self.dataset.order_by))
         deletes = deletes.dropna(subset=[quote_name(key) for key in self.dataset.keys])
-        published = f.lit(self.clock()).cast("timestamp").alias(self._time)
-        deletes = deletes.select(*[_column(name) for name in names], published)
+        timestamp = f.lit(self.clock()).cast("timestamp").alias(self._time)
+        deletes = deletes.select(*[_column(name) for name in names], timestamp)
         if not deletes.isEmpty():
             plan = tombstone_plan(self.dataset, deletes)
             merge(

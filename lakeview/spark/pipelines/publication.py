@@ -54,10 +54,10 @@ class Publication(msgspec.Struct, frozen=True):
 
     def summary(self) -> str:
         """What became of the rows, and which expectations some of them fail, in a line."""
-        removed = ((self.rows_dropped, "dropped"), (self.rows_quarantined, "quarantined"))
-        counts = [f"{self.rows_in:,} rows in", f"{self.rows_out:,} out", *(f"{n:,} {what}" for n, what in removed if n)]
-        failed = [f"{r.name} {r.rows_failed:,} ({r.action})" for r in self.results if r.rows_failed]
-        return ", ".join(counts) + ("; rows that fail: " + ", ".join(failed) if failed else "")
+        kinds = ((self.rows_dropped, "dropped"), (self.rows_quarantined, "quarantined"))
+        counts = [f"{self.rows_in:,} rows in", f"{self.rows_out:,} out", *(f"{n:,} {what}" for n, what in kinds if n)]
+        failures = [f"{r.name} {r.rows_failed:,} ({r.action})" for r in self.results if r.rows_failed]
+        return ", ".join(counts) + ("; rows that fail: " + ", ".join(failures) if failures else "")
 
 
 class _Envelope(msgspec.Struct):
@@ -83,27 +83,27 @@ def publication_in(user_metadata: str | None, pipeline: str, dataset: str) -> Pu
     return publication if (publication.pipeline, publication.dataset) == (pipeline, dataset) else None
 
 
-def records_of(done: Publication, output: str, version: int, committed: datetime) -> Mapping[str, Sequence[Row]]:
+def records_of(done: Publication, output: str, version: int, timestamp: datetime) -> Mapping[str, Sequence[Row]]:
     """Rows of the three tables for a publication that is version `version` of `output`."""
-    lineage = [_lineage(done, source, output, version, committed) for source in done.inputs]
+    lineage = [_lineage(done, source, output, version, timestamp) for source in done.inputs]
     if done.quarantine is not None:
         lineage += [
-            _lineage(done, source, done.quarantine, done.quarantine_version, committed) for source in done.inputs
+            _lineage(done, source, done.quarantine, done.quarantine_version, timestamp) for source in done.inputs
         ]
     counts = {
         "rows_in": done.rows_in, "rows_out": done.rows_out,
         "rows_dropped": done.rows_dropped, "rows_quarantined": done.rows_quarantined,
     }  # fmt: skip
     run: Row = {"run_id": done.run_id, "dataset": done.dataset, "step": "publish", "status": "succeeded"}
-    run |= {"started": done.started, "ended": committed, "output": output, "version": version, **counts}
-    return {"expectations": expectation_rows(done, output, version, committed), "lineage": lineage, "runs": [run]}
+    run |= {"started": done.started, "ended": timestamp, "output": output, "version": version, **counts}
+    return {"expectations": expectation_rows(done, output, version, timestamp), "lineage": lineage, "runs": [run]}
 
 
 def expectation_rows(done: Publication, output: str, version: int | None, at: datetime) -> list[Row]:
     """Rows of the table of expectations; `version` None for rows that were refused."""
     rows = []
     for result in done.results:
-        quarantined = result.action == "quarantine" and result.rows_failed > 0
+        in_quarantine = result.action == "quarantine" and result.rows_failed > 0
         rows.append(
             {
                 "run_id": done.run_id,
@@ -116,8 +116,8 @@ def expectation_rows(done: Publication, output: str, version: int | None, at: da
                 "sample": f"[{','.join(result.sample)}]" if result.sample else None,
                 "output": output,
                 "version": version,
-                "quarantine": done.quarantine if quarantined else None,
-                "quarantine_version": done.quarantine_version if quarantined else None,
+                "quarantine": done.quarantine if in_quarantine else None,
+                "quarantine_version": done.quarantine_version if in_quarantine else None,
                 "timestamp": at,
             }
         )

@@ -99,7 +99,7 @@ class Publisher:
         is_due = dataset.is_maintained and (outcome != "unchanged" or self.records.owes_maintenance(name))
         if not is_due and (dataset.tombstones is None or table_at(self._address(name), self.access) is None):
             return
-        started, version = self.clock(), None
+        start, version = self.clock(), None
         table = delta_table(self._address(name), "maintained", "leave optimize and vacuum out", self.access)
         tombstones = self._tombstones(name, dataset, table)
         if tombstones.prune():
@@ -113,7 +113,7 @@ class Publisher:
         if dataset.retention is not None:
             table.vacuum(dataset.retention, dry_run=False, user=self.user, clock=self.clock)
             tombstones.vacuum(dataset.retention)
-        self._record(name, "maintain", "succeeded", started=started, output=table.address, version=version)
+        self._record(name, "maintain", "succeeded", started=start, output=table.address, version=version)
 
     def recover(self, name: str) -> None:
         """Record the commits of the published table whose records a run that was killed did not write."""
@@ -130,7 +130,7 @@ class Publisher:
     # -- one publication
 
     def _publish(self, name: str, dataset: Dataset, source: Source) -> None:
-        started = self.clock()
+        start = self.clock()
         sink_access = self.graph.access_to(dataset.sink)
         rows = self._rows(name, source, sink_access)
         schema = from_spark(rows.schema)
@@ -141,29 +141,29 @@ class Publisher:
         target = self._target(name, dataset, schema)
         check_no_new_columns(dataset, schema, target.snapshot().schema, target.address)
         stays = self._rows_of(target) if dataset.publish is Mode.APPEND and target.snapshot().num_files else None
-        divided = expectations.mark_failures(rows, rules, stays).persist()
+        marked_rows = expectations.mark_failures(rows, rules, stays).persist()
         try:
-            counts = expectations.count(divided, rules)
+            counts = expectations.count(marked_rows, rules)
             done = Publication(
-                self.pipeline, self.run_id, name, started, self._record_reads(source.reads), counts.rows,
+                self.pipeline, self.run_id, name, start, self._record_reads(source.reads), counts.rows,
                 counts.rows - counts.dropped - counts.quarantined, counts.dropped, counts.quarantined,
                 results_of(counts),
             )  # fmt: skip
             if counts.refusals:
                 self._refuse(done, target, counts)
             sink = None if source.view else table_at(source.address, sink_access)
-            if sink is not None and (restored := restored_at(sink, source)) is not None:
+            if sink is not None and (restore := restored_at(sink, source)) is not None:
                 self.say(
-                    f"{name}: version {restored} of the sink restored an older one: rows that are gone from it stay "
+                    f"{name}: version {restore} of the sink restored an older one: rows that are gone from it stay "
                     "published, and flows do not read them again"
                 )
             app = (self._places(name).application(sink), source.number)
             if counts.quarantined:
-                done = self._set_apart(name, dataset, divided, target, app, done)
+                done = self._set_apart(name, dataset, marked_rows, target, app, done)
                 self.step(f"quarantined {name}")
-            done = self._write(name, target, dataset, divided, app, done)
+            done = self._write(name, target, dataset, marked_rows, app, done)
         finally:
-            divided.unpersist()
+            marked_rows.unpersist()
         self.say(f"{name}: {done.summary()}")
 
     def _rows(self, table: str, source: Source, access: StoreAccess) -> DataFrame:
@@ -202,18 +202,18 @@ class Publisher:
     def _refuse(self, done: Publication, target: DeltaTable, counts: expectations.Counts) -> None:
         done = msgspec.structs.replace(done, rows_out=0, rows_dropped=0, rows_quarantined=0)
         self.records.add({"expectations": expectation_rows(done, target.address, None, self.clock())})
-        failed = "; ".join(
+        failures = "; ".join(
             f"{o.expectation.name} ({o.expectation.text}): {o.rows_failed:,} rows" for o in counts.refusals
         )
         raise ConstraintViolationError(
-            f"{done.dataset} is not published, of {counts.rows:,} rows some fail what has to hold: {failed}",
+            f"{done.dataset} is not published, of {counts.rows:,} rows some fail what has to hold: {failures}",
             fix="correct or delete the rows in the sink, or change the expectation; the rows are still there",
             place=done.dataset,
             kind="expectation",
         )
 
     def _set_apart(
-        self, name: str, dataset: Dataset, divided: DataFrame, target: DeltaTable, app: tuple[str, int],
+        self, name: str, dataset: Dataset, marked_rows: DataFrame, target: DeltaTable, app: tuple[str, int],
         done: Publication,
     ) -> Publication:  # fmt: skip
         """Append the quarantined rows to their table, with the names of what they fail and of the run."""
@@ -223,10 +223,10 @@ class Publisher:
         there = table_at(address, self.access)
         if transaction_version(there, app[0]) < app[1]:
             names = f.array(*[f.lit(rule.name) for rule in rules])
-            failed = f.transform(f.col(quote_name(expectations.FAILED)), lambda number: f.element_at(names, number + 1))
-            rows = divided.where(expectations.is_removed(rules, {Action.QUARANTINE}))
-            rows = rows.withColumn(expectations.free_name(divided, "_expectations"), failed).withColumn(
-                expectations.free_name(divided, "_run_id"), f.lit(self.run_id)
+            texts = f.transform(f.col(quote_name(expectations.FAILED)), lambda number: f.element_at(names, number + 1))
+            rows = marked_rows.where(expectations.is_removed(rules, {Action.QUARANTINE}))
+            rows = rows.withColumn(expectations.free_name(marked_rows, "_expectations"), texts).withColumn(
+                expectations.free_name(marked_rows, "_run_id"), f.lit(self.run_id)
             )
             writer = self._once(rows.drop(expectations.FAILED), app).option("userMetadata", digest)
             writer.option("mergeSchema", "true").save(address)
@@ -234,15 +234,15 @@ class Publisher:
             assert there is not None
             check_same_rules(there, digest, name)
         quarantine = delta_table(address, "written", "move it away: quarantined rows go there", self.access)
-        recorded = relative_to(quarantine.address, self.root)
-        return msgspec.structs.replace(done, quarantine=recorded, quarantine_version=quarantine.latest_version)
+        recorded_address = relative_to(quarantine.address, self.root)
+        return msgspec.structs.replace(done, quarantine=recorded_address, quarantine_version=quarantine.latest_version)
 
     def _write(
-        self, name: str, target: DeltaTable, dataset: Dataset, divided: DataFrame, app: tuple[str, int],
+        self, name: str, target: DeltaTable, dataset: Dataset, marked_rows: DataFrame, app: tuple[str, int],
         done: Publication,
     ) -> Publication:  # fmt: skip
         """Commit the rows that no expectation removes; the publication as its commit records it."""
-        good = divided.where(~expectations.is_removed(dataset.rules)).drop(expectations.FAILED)
+        good = marked_rows.where(~expectations.is_removed(dataset.rules)).drop(expectations.FAILED)
         if dataset.order_by:
             good = expectations.latest_of_keys(good, dataset.keys, dataset.order_by)
             if dataset.delete_when is not None:

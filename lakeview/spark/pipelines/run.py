@@ -127,15 +127,15 @@ class _Run:
     ) -> None:
         self._folder, self._spec, self._config = folder, spec, config
         self._clock, self._say, self._user, self._step = clock, say, user, step
-        self._started = clock()
-        self._id = f"{self._started:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+        self._start = clock()
+        self._id = f"{self._start:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
         self._records = Records(config.output, spec.name, clock, user, config.access)
-        self._interrupted: list[tuple[str, datetime]] = []
+        self._interrupted_runs: list[tuple[str, datetime]] = []
         self._fixes: list[str] = []
 
     def run(self, where: Where | Server, lock: int) -> str:
         self._note_interruptions()
-        self._records.add({"runs": [self._row("run", "started", ended=False)]})
+        self._records.add({"runs": [self._row("run", "started", has_ended=False)]})
         try:
             problems = self._steps(where, lock)
         except (PySparkException, Py4JJavaError) as error:
@@ -144,7 +144,7 @@ class _Run:
             raise self._failure(error.message, error.fix) from error
         if problems:
             raise self._failure("; ".join(problems), "; ".join(self._fixes) or None)
-        self._records.add({"runs": [self._row("run", "succeeded", self._started)]})
+        self._records.add({"runs": [self._row("run", "succeeded", self._start)]})
         self._records.pack()
         return self._id
 
@@ -170,13 +170,13 @@ class _Run:
 
     def _flows(self, server: Server, lock: int) -> Graph:
         self._say(f"{self._spec.name}: check and run by Spark Declarative Pipelines")
-        started = self._clock()
+        start = self._clock()
         answer = server.run_flows(self._spec.path, lock, self._user)
         if answer.error is None:
-            self._records.add({"runs": [self._row("flows", "succeeded", started)]})
+            self._records.add({"runs": [self._row("flows", "succeeded", start)]})
             return answer.graph
         error = first_lines(answer.error)
-        self._records.add({"runs": [self._row(answer.step, "failed", started) | {"error": error}]})
+        self._records.add({"runs": [self._row(answer.step, "failed", start) | {"error": error}]})
         raise LakeviewError(error, fix=answer.fix, place=str(self._spec.path), kind=f"pipeline-{answer.step}")
 
     def _record_flows(self, graph: Graph) -> None:
@@ -208,8 +208,8 @@ class _Run:
 
     def _run_at(self, timestamp: datetime) -> str:
         """The run that a commit belongs to: this one, or the last that was interrupted before it."""
-        earlier = [run_id for run_id, _ in self._interrupted]
-        return earlier[-1] if earlier and timestamp < self._started else self._id
+        earlier = [run_id for run_id, _ in self._interrupted_runs]
+        return earlier[-1] if earlier and timestamp < self._start else self._id
 
     def _publish(self, server: Server, graph: Graph) -> list[str]:
         publisher = Publisher(
@@ -226,12 +226,12 @@ class _Run:
 
     def _try_step(self, name: str, step: str, do: Callable[[], T], problems: list[str]) -> T | None:
         """What a step of a dataset returns; None where it failed, which is recorded and added to the problems."""
-        started = self._clock()
+        start = self._clock()
         try:
             return _with_late_workers(do)
         except (LakeviewError, PySparkException, Py4JJavaError) as error:
             message = first_lines(error.message if isinstance(error, LakeviewError) else str(error))
-            row = self._row(step, "failed", started) | {"dataset": name, "error": message}
+            row = self._row(step, "failed", start) | {"dataset": name, "error": message}
             self._records.add({"runs": [row]})
             problems.append(f"{name}: {message}")
             self._say(f"{name}: {_FAILURES[step]}: {message}")
@@ -243,18 +243,18 @@ class _Run:
     # -- records of the run
 
     def _note_interruptions(self) -> None:
-        self._interrupted = self._records.unfinished_runs()
-        for run_id, started in self._interrupted:
-            row = self._row("run", "interrupted", started) | {"run_id": run_id}
+        self._interrupted_runs = self._records.unfinished_runs()
+        for run_id, start in self._interrupted_runs:
+            row = self._row("run", "interrupted", start) | {"run_id": run_id}
             self._records.add({"runs": [row | {"error": "the process ended before the run did"}]})
 
     def _failure(self, message: str, fix: str | None = None) -> LakeviewError:
-        self._records.add({"runs": [self._row("run", "failed", self._started) | {"error": message}]})
+        self._records.add({"runs": [self._row("run", "failed", self._start) | {"error": message}]})
         return LakeviewError(message, fix=fix, place=self._id, kind="pipeline-failed")
 
-    def _row(self, step: str, status: str, started: datetime | None = None, *, ended: bool = True) -> Row:
-        row: Row = {"run_id": self._id, "step": step, "status": status, "started": started or self._started}
-        return row | {"ended": self._clock() if ended else None}
+    def _row(self, step: str, status: str, start: datetime | None = None, *, has_ended: bool = True) -> Row:
+        row: Row = {"run_id": self._id, "step": step, "status": status, "started": start or self._start}
+        return row | {"ended": self._clock() if has_ended else None}
 
 
 def _with_late_workers(do: Callable[[], T]) -> T:

@@ -57,19 +57,19 @@ class Places:
         """The table of the rows that were quarantined."""
         return f"{self.root.rstrip('/')}/{FOLDER}/quarantine/{self.name}"
 
-    def tombstones(self, published: DeltaTable) -> str:
+    def tombstones(self, target: DeltaTable) -> str:
         """The table of the deletions that were merged into a published table: one that is created again begins
         without."""
-        return f"{self.root.rstrip('/')}/{FOLDER}/tombstones/{self.name}/{published.snapshot().id}"
+        return f"{self.root.rstrip('/')}/{FOLDER}/tombstones/{self.name}/{target.snapshot().id}"
 
     def application(self, sink: DeltaTable | None) -> str:
         """The application id of publications from a sink, or from a view without one."""
         return self._applications + ("the view" if sink is None else str(sink.snapshot().id))
 
-    def quarantine_application(self, application: str, published: DeltaTable) -> str:
+    def quarantine_application(self, application: str, target: DeltaTable) -> str:
         """The application id in the quarantine. A published table that is created again gets all rows, which are
         divided again: the expectations may have changed, and unique keys be those of other rows."""
-        return f"{application} to {published.snapshot().id}"
+        return f"{application} to {target.snapshot().id}"
 
     @property
     def _applications(self) -> str:
@@ -85,12 +85,12 @@ class Places:
         if sink is None:
             return []
         application, last = self.application(sink), sink.latest_version
-        published = table_at(self.address, self.access)
-        after = transaction_version(published, application)
-        half = self._last_quarantined(application, published)
-        self._check_not_itself(dataset, sink, published)
+        target = table_at(self.address, self.access)
+        after = transaction_version(target, application)
+        half = self._last_quarantined(application, target)
+        self._check_not_itself(dataset, sink, target)
         self._check_same_sink(dataset, application, sink, after)
-        self._check_not_older(dataset, sink, published, max(after, half))
+        self._check_not_older(dataset, sink, target, max(after, half))
         ends = [end for end in sorted({half, last}) if after < end <= last]
         if dataset.publish is Mode.OVERWRITE:
             ends = [end for end in (last,) if after < end]
@@ -104,15 +104,15 @@ class Places:
 
     def _next_number(self) -> int:
         """The number of the next publication of a view: above those of the published table and of the quarantine."""
-        application, published = self.application(None), table_at(self.address, self.access)
-        return 1 + max(transaction_version(published, application), self._last_quarantined(application, published))
+        application, target = self.application(None), table_at(self.address, self.access)
+        return 1 + max(transaction_version(target, application), self._last_quarantined(application, target))
 
-    def _last_quarantined(self, application: str, published: DeltaTable | None) -> int:
+    def _last_quarantined(self, application: str, target: DeltaTable | None) -> int:
         """The number of the last publication whose rows are in the quarantine; -1 without any."""
-        if published is None:
+        if target is None:
             return -1
         quarantine = table_at(self.quarantine, self.access)
-        return transaction_version(quarantine, self.quarantine_application(application, published))
+        return transaction_version(quarantine, self.quarantine_application(application, target))
 
     def _sink(self, dataset: Dataset, graph: Graph) -> str:
         path = graph.sinks.get(dataset.sink or "")
@@ -120,11 +120,11 @@ class Places:
             raise no_such_sink(self.name, dataset.sink, graph)
         return path
 
-    def _check_not_itself(self, dataset: Dataset, sink: DeltaTable, published: DeltaTable | None) -> None:
+    def _check_not_itself(self, dataset: Dataset, sink: DeltaTable, target: DeltaTable | None) -> None:
         """Each run would append the rows of a sink to the sink."""
-        if published is not None and published.snapshot().id == sink.snapshot().id:
+        if target is not None and target.snapshot().id == sink.snapshot().id:
             raise InvalidRequestError(
-                f"{published.address} is the sink {dataset.sink} itself, or a copy of it",
+                f"{target.address} is the sink {dataset.sink} itself, or a copy of it",
                 fix="name another folder as output: the published table is a table of its own",
                 place=self.name,
                 kind="sink-as-output",
@@ -134,17 +134,17 @@ class Places:
         """InvalidRequestError where the sink ends before a version that was published. To be called before flows write
         to it: the numbers of their versions would be those of published ones."""
         sink = table_at(graph.sinks.get(dataset.sink or "", ""), graph.access_to(dataset.sink))
-        published = table_at(self.address, self.access)
-        if sink is not None and published is not None:
+        target = table_at(self.address, self.access)
+        if sink is not None and target is not None:
             application = self.application(sink)
-            last = max(transaction_version(published, application), self._last_quarantined(application, published))
-            self._check_not_older(dataset, sink, published, last)
+            last = max(transaction_version(target, application), self._last_quarantined(application, target))
+            self._check_not_older(dataset, sink, target, last)
 
-    def _check_not_older(self, dataset: Dataset, sink: DeltaTable, published: DeltaTable | None, last: int) -> None:
+    def _check_not_older(self, dataset: Dataset, sink: DeltaTable, target: DeltaTable | None, last: int) -> None:
         """Rows of the versions that come again would be taken for published ones."""
         if last > sink.latest_version:
             problem = f"ends at version {sink.latest_version}, and its version {last} has been"
-        elif self._has_other_commit(sink, published):
+        elif self._has_other_commit(sink, target):
             problem = "has another commit under the number of the version that was last"
         else:
             return
@@ -157,12 +157,12 @@ class Places:
             kind="older-sink",
         )
 
-    def _has_other_commit(self, sink: DeltaTable, published: DeltaTable | None) -> bool:
+    def _has_other_commit(self, sink: DeltaTable, target: DeltaTable | None) -> bool:
         """Whether the version of the sink that was last published is there, and not by the commit that was read."""
-        after = transaction_version(published, self.application(sink))
-        if published is None or after < 0:
+        after = transaction_version(target, self.application(sink))
+        if target is None or after < 0:
             return False
-        recent = commits_after(published, published.latest_version - _RECENT)
+        recent = commits_after(target, target.latest_version - _RECENT)
         done = [publication_in(commit.user_metadata, self.pipeline, self.name) for commit in recent]
         # several where another sink was published to this table, too
         digests = {read.commit for each in done if each is not None for read in each.inputs if read.last == after}
