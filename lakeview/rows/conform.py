@@ -76,24 +76,24 @@ class _Strict:
 
     def fields(self, source_fields: Sequence[pa.Field], table_fields: Sequence[Field], path: str) -> list[int | None]:
         exactly = {field.name: i for i, field in enumerate(source_fields)}
-        folded = {name.casefold(): i for name, i in exactly.items()}
+        by_folded_name = {name.casefold(): i for name, i in exactly.items()}
         names = {field.name for field in table_fields}
-        if len(folded) < len(source_fields):
+        if len(by_folded_name) < len(source_fields):
             _check_distinct([field.name for field in source_fields], names, path)
         # a name that differs by case alone is the same, unless the table has that one too
-        other = {name: i for name, i in folded.items() if source_fields[i].name not in names}
+        other = {name: i for name, i in by_folded_name.items() if source_fields[i].name not in names}
         for name, i in other.items():
             _check_one_place(name, table_fields, path_below(path, source_fields[i].name))
         places = [exactly.get(field.name, other.get(field.name.casefold())) for field in table_fields]
         self._check_missing([f for f, place in zip(table_fields, places, strict=True) if place is None], path)
         if unknown := [field.name for i, field in enumerate(source_fields) if i not in places]:
-            raise _unknown_column(path_below(path, unknown[0]), nested=bool(path))
+            raise _unknown_column(path_below(path, unknown[0]), is_field=bool(path))
         return places
 
     def _check_missing(self, fields: Iterable[Field], path: str) -> None:
         for field in fields:
             if not field.nullable or (path and not self.fill_missing):
-                raise _missing(path_below(path, field.name), nested=bool(path), nullable=field.nullable)
+                raise _missing(path_below(path, field.name), is_field=bool(path), nullable=field.nullable)
 
     def leaf(self, array: pa.Array, column_type: DataType, target: pa.DataType, path: str) -> pa.Array:
         try:
@@ -120,9 +120,9 @@ def path_below(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _check_one_place(folded: str, table_fields: Sequence[Field], path: str) -> None:
+def _check_one_place(key: str, table_fields: Sequence[Field], path: str) -> None:
     """Tables of other formats may have names that differ by case alone."""
-    same = [field.name for field in table_fields if field.name.casefold() == folded]
+    same = [field.name for field in table_fields if field.name.casefold() == key]
     if len(same) > 1:
         raise InvalidRequestError(
             f"{path} of the rows may be {' or '.join(same)}: these names of the table differ only by case",
@@ -139,8 +139,8 @@ def _check_distinct(names: Sequence[str], table_names: set[str], path: str) -> N
 
 
 def _twice(names: Sequence[str], path: str) -> InvalidRequestError:
-    folded = [name.casefold() for name in names]
-    first, second = [name for name in names if folded.count(name.casefold()) > 1][:2]
+    keys = [name.casefold() for name in names]
+    first, second = [name for name in names if keys.count(name.casefold()) > 1][:2]
     same = (
         f"are both called {path_below(path, first)}" if first == second else f"{path_below(path, first)} and {second}"
     )
@@ -153,9 +153,9 @@ def _twice(names: Sequence[str], path: str) -> InvalidRequestError:
     )
 
 
-def _unknown_column(path: str, *, nested: bool) -> InvalidRequestError:
+def _unknown_column(path: str, *, is_field: bool) -> InvalidRequestError:
     return InvalidRequestError(
-        f"the rows have a {'field' if nested else 'column'} {path} that the table has not",
+        f"the rows have a {'field' if is_field else 'column'} {path} that the table has not",
         fix="drop it, or add it to the table in the same transaction: evolve(); with Spark the option mergeSchema "
         "of a write, withSchemaEvolution() of a merge",
         place=path,
@@ -163,10 +163,10 @@ def _unknown_column(path: str, *, nested: bool) -> InvalidRequestError:
     )
 
 
-def _missing(path: str, *, nested: bool, nullable: bool) -> InvalidRequestError | ConstraintViolationError:
+def _missing(path: str, *, is_field: bool, nullable: bool) -> InvalidRequestError | ConstraintViolationError:
     if not nullable:
         return ConstraintViolationError(
-            f"column {path} must not be null, and the rows have no such {'field' if nested else 'column'}",
+            f"column {path} must not be null, and the rows have no such {'field' if is_field else 'column'}",
             fix="add it to the rows",
             place=path,
             kind="not-null",

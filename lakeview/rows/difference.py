@@ -53,7 +53,7 @@ class Difference:
     def tasks(self) -> RangeTasks:
         """The columns of `rows`, and the files to read with the kind of change of their rows."""
         fields = change_schema(self.schema).fields[: len(self.schema) + 1]
-        names = {field.name: renamed.name for field, renamed in zip(self.schema, fields, strict=False)}
+        names = {field.name: other.name for field, other in zip(self.schema, fields, strict=False)}
         sides = ((DELETE, self.deletes), (INSERT, self.inserts))
         pairs: list[tuple[FileTask, str | None]] = [
             (

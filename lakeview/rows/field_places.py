@@ -25,9 +25,9 @@ def field_places(
     if match == "id":
         return _by_id(file_fields, table_fields)
     exact = {f.name: i for i, f in enumerate(file_fields)}
-    folded: dict[str, int] = {}
+    by_folded_name: dict[str, int] = {}
     for i, f in enumerate(file_fields):
-        folded.setdefault(f.name.casefold(), i)
+        by_folded_name.setdefault(f.name.casefold(), i)
     name_counts = Counter(f.name for f in file_fields)
     folded_counts = Counter(name.casefold() for name in name_counts)
     places = []
@@ -35,7 +35,7 @@ def field_places(
         name = field.stored_name
         place = exact.get(name)
         if place is None and name == field.name:
-            place = folded.get(name.casefold())
+            place = by_folded_name.get(name.casefold())
             if folded_counts[name.casefold()] > 1:
                 raise pa.ArrowInvalid(f"it holds {folded_counts[name.casefold()]} columns called {name}, case aside")
         if place is not None and name_counts[file_fields[place].name] > 1:

@@ -168,8 +168,8 @@ def _struct(data: bytes, at: int, fields: _Struct) -> tuple[dict[int, Any], int]
         if number not in _FIELD_NUMBERS:  # pyarrow takes 65538 for 2
             raise ValueError(f"field {number} has no number of 16 bits")
         kind = head & 15
-        expected, inner = fields.get(number, (None, None))
-        if kind != expected:
+        expected_kind, inner = fields.get(number, (None, None))
+        if kind != expected_kind:
             if kind in _VARINTS and data[at] < 128:  # most are, which is a third of the time
                 at += 1
             else:
@@ -190,9 +190,9 @@ def _value(data: bytes, at: int, kind: int, inner: Any) -> tuple[Any, int]:
     if kind != _LIST:
         return _integer(data, at)
     element, size, at = _list(data, at)
-    expected, inner = inner
-    if size and element != expected:
-        raise ValueError(f"elements of kind {element} where {expected} was expected")
+    expected_kind, inner = inner
+    if size and element != expected_kind:
+        raise ValueError(f"elements of kind {element} where {expected_kind} was expected")
     if not inner:
         return size, _after_each(data, at, (element,), size)
     values = []

@@ -125,11 +125,11 @@ def _names(metadata: pq.FileMetaData, schema: Schema | None, match: Match) -> di
     if schema is None:
         return {}
     try:
-        stored = list(metadata.schema.to_arrow_schema())
-        places = field_places(stored, list(schema), match)
+        file_fields = list(metadata.schema.to_arrow_schema())
+        places = field_places(file_fields, list(schema), match)
     except pa.ArrowException:  # a type that Arrow has not, or a file without ids: its own names will do
         return {}
-    return {stored[place].name: f.name for f, place in zip(schema, places, strict=True) if place is not None}
+    return {file_fields[place].name: f.name for f, place in zip(schema, places, strict=True) if place is not None}
 
 
 def _chunks(metadata: pq.FileMetaData, names: dict[str, str]) -> pl.DataFrame:
@@ -145,14 +145,14 @@ def _rows(metadata: pq.FileMetaData, names: dict[str, str], ranges: bool) -> Ite
         row_group = metadata.row_group(group)
         for i in range(row_group.num_columns):
             chunk = row_group.column(i)
-            stored = chunk.path_in_schema
-            first, dot, rest = stored.partition(".")
+            path_in_file = chunk.path_in_schema
+            first, dot, rest = path_in_file.partition(".")
             low, high, nulls = _range(chunk) if ranges else (None, None, None)
             yield (
                 group,
                 row_group.num_rows,
                 f"{names.get(first, first)}{dot}{rest}",
-                stored,
+                path_in_file,
                 chunk.physical_type,
                 None if logical[i] == "None" else logical[i],
                 chunk.compression,

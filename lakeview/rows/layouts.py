@@ -51,8 +51,8 @@ def read_layout(task: FileTask, path: str, fields: Sequence[Field]) -> Layout | 
 
 def _stored_columns(path: str, fields: Sequence[Field], match: Match) -> Layout | None:
     try:
-        stored = list(pq.read_schema(path))
-        columns = [None if place is None else stored[place] for place in field_places(stored, fields, match)]
+        file_fields = list(pq.read_schema(path))
+        columns = [None if place is None else file_fields[place] for place in field_places(file_fields, fields, match)]
         same = all(c is None or _same_type(c.type, f.type, match) for c, f in zip(columns, fields, strict=True))
     except (pa.ArrowException, OSError, UnicodeDecodeError):  # broken, gone, or its columns cannot be told apart
         return None

@@ -40,8 +40,8 @@ def lazy_rows(
         output = schema.names if with_columns is None else with_columns
         inputs = set(output) | set(() if predicate is None else predicate.meta.root_names())
         names = [n for n in schema.names if n in inputs]
-        if refused := [n for n in names if n in unreadable]:
-            schema.select(refused).to_polars()  # raises, and names the column
+        if refused_columns := [n for n in names if n in unreadable]:
+            schema.select(refused_columns).to_polars()  # raises, and names the column
         return RowQuery(schema.select(names), types, output, predicate)
 
     def source(

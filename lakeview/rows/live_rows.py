@@ -19,19 +19,19 @@ class LiveRows:
     """The rows of a task's file that are given, batch by batch in the file's order; reads its deletion vectors."""
 
     def __init__(self, task: FileTask, storage: Storage) -> None:
-        self._deleted = None if task.deleted_rows is None else task.deleted_rows.bitmap(storage)
-        self._selected = None if task.selected_rows is None else task.selected_rows.bitmap(storage)
+        self._deleted_rows = None if task.deleted_rows is None else task.deleted_rows.bitmap(storage)
+        self._selected_rows = None if task.selected_rows is None else task.selected_rows.bitmap(storage)
         self._path = task.path
         self._position = 0
 
     @property
     def nothing(self) -> bool:
         """Whether no row is selected, so that the file need not be opened."""
-        return self._selected is not None and not self._selected
+        return self._selected_rows is not None and not self._selected_rows
 
     def check(self, rows: int) -> None:
         """CorruptTableError if positions lie beyond the file's rows: they must belong to another file."""
-        for positions in (self._deleted, self._selected):
+        for positions in (self._deleted_rows, self._selected_rows):
             last = positions.max() if positions else -1
             if last >= rows:
                 raise CorruptTableError(
@@ -54,13 +54,13 @@ class LiveRows:
         if not columns:
             yield from _empty_batches(file.metadata.num_rows, batch_rows)
             return
-        if self._selected is None:
+        if self._selected_rows is None:
             yield from file_batches(file, columns, batch_rows, threads=threads)
             return
         batches = partial(file.iter_batches, batch_size=batch_rows, columns=columns, use_threads=threads)
         for group in range(file.metadata.num_row_groups):
             rows = file.metadata.row_group(group).num_rows
-            if self._selected.range_cardinality(self._position, self._position + rows):
+            if self._selected_rows.range_cardinality(self._position, self._position + rows):
                 yield from batches(row_groups=[group])
             else:
                 self._position += rows
@@ -69,13 +69,13 @@ class LiveRows:
         """The rows of the next batch that are neither deleted nor left out of the selection, and their positions."""
         start = self._position
         self._position += batch.num_rows
-        if self._deleted is None and self._selected is None:
+        if self._deleted_rows is None and self._selected_rows is None:
             return batch, np.arange(start, self._position)
-        rows = np.full(batch.num_rows, fill_value=self._selected is None)
-        if self._selected is not None:
-            rows[self._here(self._selected, start)] = True
-        if self._deleted is not None:
-            rows[self._here(self._deleted, start)] = False
+        rows = np.full(batch.num_rows, fill_value=self._selected_rows is None)
+        if self._selected_rows is not None:
+            rows[self._here(self._selected_rows, start)] = True
+        if self._deleted_rows is not None:
+            rows[self._here(self._deleted_rows, start)] = False
         positions = np.flatnonzero(rows) + start
         if len(positions) == batch.num_rows:
             return batch, positions

@@ -27,10 +27,10 @@ _SAMPLE = 4_096
 
 Values = TypeVar("Values")
 Result = TypeVar("Result")
-Closed = TypeVar("Closed", covariant=True)
+Facts = TypeVar("Facts", covariant=True)
 
 
-class OpenFile(Protocol[Closed]):
+class OpenFile(Protocol[Facts]):
     """A data file that is being written."""
 
     @property
@@ -44,7 +44,7 @@ class OpenFile(Protocol[Closed]):
     def write(self, rows: pa.Table) -> None:
         """Write a part of the rows, as one row group."""
 
-    def close(self) -> Closed:
+    def close(self) -> Facts:
         """Put the file into its store; what is to be committed of it."""
 
     def discard(self) -> None:

@@ -107,17 +107,17 @@ class _PlainReader:
         """The rows of files, some of which may turn out not to be plain."""
         if not files:
             return
-        stored = [f for f in self._query.schema if f.name not in files[0].columns]
+        stored_fields = [f for f in self._query.schema if f.name not in files[0].columns]
         if self._trusts_names and all(f.task.source is None and f.task.match == "name" for f in files):
-            expected = expected_layout(stored)
-            frame = None if expected is None else self._collect(files, expected)
+            plain_layout = expected_layout(stored_fields)
+            frame = None if plain_layout is None else self._collect(files, plain_layout)
             if frame is not None:
                 yield frame
                 return
             self._trusts_names = False
         layouts: dict[Layout | None, list[_File]] = {}
         for file in files:
-            layouts.setdefault(read_layout(file.task, file.path, stored), []).append(file)
+            layouts.setdefault(read_layout(file.task, file.path, stored_fields), []).append(file)
         for layout, alike in layouts.items():
             frame = None if layout is None else self._collect(alike, layout)
             yield from self.one_by_one(f.task for f in alike) if frame is None else (frame,)
@@ -149,10 +149,10 @@ class _PlainReader:
 
 def _scan(files: Sequence[_File], layout: Layout, query: RowQuery) -> pl.LazyFrame:
     """All columns of the query's schema, lazily."""
-    recorded = [f for f in query.schema if f.name in files[0].columns]
-    if not recorded:
+    log_fields = [f for f in query.schema if f.name in files[0].columns]
+    if not log_fields:
         return _stored_rows(files, layout, query)
-    values = list(_log_values(files, recorded, query))
+    values = list(_log_values(files, log_fields, query))
     if sum(file.task.size for file in files) >= (len(files) - 1) * _SCAN_BYTES:
         scans = [_stored_rows([file], layout, query) for file in files]
         return pl.concat(
@@ -166,8 +166,8 @@ def _scan(files: Sequence[_File], layout: Layout, query: RowQuery) -> pl.LazyFra
 
 def _stored_rows(files: Sequence[_File], layout: Layout, query: RowQuery, path: str | None = None) -> pl.LazyFrame:
     """The columns that files store, lazily; those that they lack are null. `path`: of a column for their paths."""
-    stored = [f.name for f in query.schema if f.name not in files[0].columns]
-    places = dict(zip(stored, layout, strict=True))
+    columns = [f.name for f in query.schema if f.name not in files[0].columns]
+    places = dict(zip(columns, layout, strict=True))
     names = {column: name for name, column in places.items() if column is not None}
     rows = pl.scan_parquet(
         [f.path for f in files],
@@ -177,7 +177,7 @@ def _stored_rows(files: Sequence[_File], layout: Layout, query: RowQuery, path: 
         hive_partitioning=False,
         include_file_paths=path,
     ).rename(names)
-    return rows.with_columns(pl.lit(None, query.types[name]).alias(name) for name in stored if places[name] is None)
+    return rows.with_columns(pl.lit(None, query.types[name]).alias(name) for name in columns if places[name] is None)
 
 
 def _log_values(files: Sequence[_File], columns: Sequence[Field], query: RowQuery) -> Iterator[pl.Series]:

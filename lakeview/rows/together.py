@@ -53,14 +53,14 @@ def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Porti
     rows = size = 0
     columns = None
     for number, task in enumerate(tasks):
-        for stored in stored_batches(task, storage, columns=columns, threads=False):
-            columns = stored.columns
-            more, more_bytes = stored.rows.num_rows, _bytes(stored)
+        for rows_of_file in stored_batches(task, storage, columns=columns, threads=False):
+            columns = rows_of_file.columns
+            more, more_bytes = rows_of_file.rows.num_rows, _bytes(rows_of_file)
             # those of a large file are not copied
             if parts and (rows + more > BATCH_ROWS or size + more_bytes > _BYTES):
                 yield _portion(parts, tasks)
                 parts, rows, size = [], 0, 0
-            parts.append((number, stored))
+            parts.append((number, rows_of_file))
             rows += more
             size += more_bytes
             if rows >= BATCH_ROWS or size >= _BYTES:  # a whole batch is not kept beside the next
@@ -70,14 +70,14 @@ def read_together(tasks: Sequence[FileTask], storage: Storage) -> Iterator[Porti
         yield _portion(parts, tasks)
 
 
-def _bytes(stored: StoredRows) -> int:
+def _bytes(stored_rows: StoredRows) -> int:
     """What counts against the bound: all of it where there are dictionaries, whose one text can be that of all rows."""
-    return _BYTES if stored.columns.have_dictionaries else stored.rows.get_total_buffer_size()
+    return _BYTES if stored_rows.columns.have_dictionaries else stored_rows.rows.get_total_buffer_size()
 
 
 def _portion(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask]) -> Portion:
     alike = groupby(parts, key=lambda part: id(part[1].columns))
-    positions = [stored.positions for _, stored in parts]
+    positions = [stored_rows.positions for _, stored_rows in parts]
     return Portion(
         _whole([_conform(list(run), tasks) for _, run in alike]),
         [number for number, _ in parts],
@@ -90,9 +90,9 @@ def _conform(parts: Sequence[tuple[int, StoredRows]], tasks: Sequence[FileTask])
     """The rows of files that are alike, in the columns of their tasks."""
     if len(parts) > 1:
         with suppress(pa.ArrowException, LakeviewError):  # one by one, the error names the file
-            rows = _whole([stored.rows for _, stored in parts])
-            return parts[0][1].columns.of(rows, np.concatenate([stored.positions for _, stored in parts]))
-    return _whole([stored.columns.conform(tasks[number], *stored[1:]) for number, stored in parts])
+            rows = _whole([stored_rows.rows for _, stored_rows in parts])
+            return parts[0][1].columns.of(rows, np.concatenate([stored_rows.positions for _, stored_rows in parts]))
+    return _whole([stored_rows.columns.conform(tasks[number], *stored_rows[1:]) for number, stored_rows in parts])
 
 
 def _whole(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -39,9 +39,9 @@ def _row(text: str, column: str) -> dict[str, bytes]:
         )
         names: set[str] = set()
         _collect(value, names, 0)
-        ordered = sorted(name.encode() for name in names)
-        places = {name.decode(): place for place, name in enumerate(ordered)}
-        return {"metadata": dictionary(ordered), "value": _value(value, places)}
+        sorted_names = sorted(name.encode() for name in names)
+        places = {name.decode(): place for place, name in enumerate(sorted_names)}
+        return {"metadata": dictionary(sorted_names), "value": _value(value, places)}
     except (ValueError, RecursionError) as error:
         raise InvalidRequestError(
             f"column {column} is a variant, and {shorten(text, _TEXT_LENGTH)!r} is no JSON that one can hold: {error}",
@@ -110,20 +110,20 @@ def _number(value: Decimal) -> bytes:
     assert isinstance(exponent, int)  # of a finite number
     scale = -exponent
     if len(digits) <= _DECIMALS[-1][0]:
-        unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
+        digits_as_int = int("".join(map(str, digits))) * (-1 if sign else 1)
         for size, kind in () if scale else _INTEGERS:
-            if -(1 << 8 * size - 1) <= unscaled < 1 << 8 * size - 1:
-                return bytes([kind << 2]) + unscaled.to_bytes(size, "little", signed=True)
+            if -(1 << 8 * size - 1) <= digits_as_int < 1 << 8 * size - 1:
+                return bytes([kind << 2]) + digits_as_int.to_bytes(size, "little", signed=True)
         for most, _, _ in _DECIMALS:
             if len(digits) <= most and scale <= most:
-                return decimal(unscaled, most, scale)
+                return decimal(digits_as_int, most, scale)
     return _double(float(value))
 
 
-def decimal(unscaled: int, precision: int, scale: int) -> bytes:
+def decimal(unscaled_value: int, precision: int, scale: int) -> bytes:
     """A decimal of a type of so many digits, at most 38."""
     size, kind = next((size, kind) for most, size, kind in _DECIMALS if precision <= most)
-    return bytes([kind << 2, scale]) + unscaled.to_bytes(size, "little", signed=True)
+    return bytes([kind << 2, scale]) + unscaled_value.to_bytes(size, "little", signed=True)
 
 
 def text(data: bytes) -> bytes:

@@ -219,8 +219,8 @@ def _decimal(data: bytes) -> str:
     return literals.decimal(int.from_bytes(data[1:], "little", signed=True), data[0])
 
 
-def _timestamp(digits: int, zoned: bool) -> Callable[[bytes], str]:
-    return lambda data: literals.timestamp(int.from_bytes(data, "little", signed=True), digits, zoned)
+def _timestamp(digits: int, has_zone: bool) -> Callable[[bytes], str]:
+    return lambda data: literals.timestamp(int.from_bytes(data, "little", signed=True), digits, has_zone)
 
 
 def _float(layout: str, text: Callable[[float], str]) -> Callable[[bytes], str]:
@@ -240,12 +240,12 @@ _PRIMITIVES: Mapping[int, tuple[int, Callable[[bytes], str]]] = {
     9: (9, _decimal),
     10: (17, _decimal),
     11: (4, lambda data: literals.date(int.from_bytes(data, "little", signed=True))),
-    12: (8, _timestamp(6, zoned=True)),
-    13: (8, _timestamp(6, zoned=False)),
+    12: (8, _timestamp(6, has_zone=True)),
+    13: (8, _timestamp(6, has_zone=False)),
     14: (4, _float("<f", literals.single)),
     17: (8, lambda data: literals.time(int.from_bytes(data, "little", signed=True))),
-    18: (8, _timestamp(9, zoned=True)),
-    19: (8, _timestamp(9, zoned=False)),
+    18: (8, _timestamp(9, has_zone=True)),
+    19: (8, _timestamp(9, has_zone=False)),
     20: (16, literals.uuid_text),
 }
 """Type id to the size of its value, and the value's text (Variant primitive types)."""
@@ -255,10 +255,10 @@ _SIZED: Mapping[int, Callable[[bytes], str]] = {15: literals.binary, 16: _text}
 
 
 def _primitive(data: bytes, at: int, kind: int) -> tuple[str, int]:
-    if fixed := _PRIMITIVES.get(kind):
-        size, text = fixed
+    if form := _PRIMITIVES.get(kind):
+        size, text = form
         return text(_slice(data, at, size)), at + size
-    if sized := _SIZED.get(kind):
+    if read := _SIZED.get(kind):
         size = _number(data, at, 4)
-        return sized(_slice(data, at + 4, size)), at + 4 + size
+        return read(_slice(data, at + 4, size)), at + 4 + size
     raise BrokenVariantError(f"a value in it has type {kind}, which no specification knows")

@@ -26,23 +26,23 @@ def single(value: float) -> str:
     """The shortest text that reads back as this 32-bit float."""
     if not math.isfinite(value):
         return double(value)
-    packed = struct.pack("<f", value)
+    data = struct.pack("<f", value)
     for digits in range(1, 9):
         text = f"{value:.{digits}g}"
         try:
-            if struct.pack("<f", float(text)) == packed:
+            if struct.pack("<f", float(text)) == data:
                 return double(float(text))
         except OverflowError:  # rounded up, the largest floats are none any more
             continue
     return double(float(f"{value:.9g}"))
 
 
-def decimal(unscaled: int, scale: int) -> str:
-    """`unscaled` times ten to the power of minus `scale`, every digit kept."""
+def decimal(unscaled_value: int, scale: int) -> str:
+    """`unscaled_value` times ten to the power of minus `scale`, every digit kept."""
     if scale == 0:
-        return str(unscaled)
-    digits = str(abs(unscaled)).rjust(scale + 1, "0")
-    return f"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
+        return str(unscaled_value)
+    digits = str(abs(unscaled_value)).rjust(scale + 1, "0")
+    return f"{'-' if unscaled_value < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
 
 
 def binary(value: bytes) -> str:
@@ -65,10 +65,10 @@ def time(microseconds: int) -> str:
     return f'"{_clock(microseconds, 6)}"'
 
 
-def timestamp(ticks: int, digits: int, zoned: bool) -> str:
+def timestamp(ticks: int, digits: int, has_zone: bool) -> str:
     """Ticks of 10 to the power of minus `digits` seconds since 1970 as ISO 8601, with Z if it is an instant."""
     days, rest = divmod(ticks, _DAY_SECONDS * 10**digits)
-    return f'"{_day(days)}T{_clock(rest, digits)}{"Z" if zoned else ""}"'
+    return f'"{_day(days)}T{_clock(rest, digits)}{"Z" if has_zone else ""}"'
 
 
 def _clock(ticks: int, digits: int) -> str:
@@ -85,9 +85,9 @@ def _day(days: int) -> str:
     era, day_of_era = divmod(days + 719_468, 146_097)
     year_of_era = (day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * shifted + 2) // 5 + 1
-    month = shifted + 3 if shifted < 10 else shifted - 9
+    month_from_march = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month_from_march + 2) // 5 + 1
+    month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9
     year = year_of_era + era * 400 + (month <= 2)
     # "expanded" years carry a sign, as ISO 8601 asks
     year_text = f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"

@@ -22,7 +22,7 @@ from lakeview.rows.variant.encoding import (
 _KEPT_NAMES = 256
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
-_Decoded = TypeVar("_Decoded")
+_Result = TypeVar("_Result")
 _Form = TypeVar("_Form", str, bytes)
 
 
@@ -79,7 +79,7 @@ class ShreddedColumn(ABC, Generic[_Form]):
         """A value that is not shredded."""
 
     @abstractmethod
-    def _primitives(self, typed: pa.Array) -> list[_Form | None]:
+    def _primitives(self, typed_values: pa.Array) -> list[_Form | None]:
         """Values of a type that is neither struct nor list."""
 
     @abstractmethod
@@ -102,18 +102,18 @@ class ShreddedColumn(ABC, Generic[_Form]):
         """A `value` and `typed_value` pair: None where both are null, so where the value is missing."""
         if depth > limits.VARIANT_DEPTH:
             raise self._shredding_error(f"it is shredded deeper than {limits.VARIANT_DEPTH} levels")
-        value, typed = children.get("value"), children.get("typed_value")
+        value, typed_values = children.get("value"), children.get("typed_value")
         if value is not None and not is_binary(value.type):
             raise self._shredding_error(f"a value in it is {value.type} in a file, binary was expected")
         values: list[bytes | None] = [None] * len(rows) if value is None else value.to_pylist()
-        if typed is None or typed.null_count == len(typed):
+        if typed_values is None or typed_values.null_count == len(typed_values):
             return [None if v is None else self._whole(row, v) for v, row in zip(values, rows, strict=True)]
-        if pa.types.is_struct(typed.type):
-            forms = self._objects(typed, values, rows, depth)
-        elif pa.types.is_list(typed.type) or pa.types.is_large_list(typed.type):
-            forms = self._lists(typed, rows, depth)
+        if pa.types.is_struct(typed_values.type):
+            forms = self._objects(typed_values, values, rows, depth)
+        elif pa.types.is_list(typed_values.type) or pa.types.is_large_list(typed_values.type):
+            forms = self._lists(typed_values, rows, depth)
         else:
-            forms = self._primitives(typed)
+            forms = self._primitives(typed_values)
         # "If engines choose to read in such cases, then the typed_value column must be used"
         return [
             form if form is not None or v is None else self._whole(row, v)
@@ -121,24 +121,24 @@ class ShreddedColumn(ABC, Generic[_Form]):
         ]
 
     def _objects(
-        self, typed: pa.StructArray, values: list[bytes | None], rows: Sequence[int], depth: int
+        self, typed_values: pa.StructArray, values: list[bytes | None], rows: Sequence[int], depth: int
     ) -> list[_Form | None]:
         """Shredded objects, together with what `value` holds of them."""
-        shredded: list[tuple[bytes, list[_Form | None]]] = []
-        for name, field in children_of(typed).items():
+        fields: list[tuple[bytes, list[_Form | None]]] = []
+        for name, field in children_of(typed_values).items():
             if not pa.types.is_struct(field.type):
                 raise self._shredding_error(f"its shredded field {name} is {field.type}, a struct was expected")
             as_field = self._field(name)
             forms = self._group(children_of(field), rows, depth + 1)
-            shredded.append((name.encode(), [None if form is None else as_field(form) for form in forms]))
-        shredded.sort(key=lambda entry: entry[0])
-        own: set[bytes] = {name for name, _ in shredded}
+            fields.append((name.encode(), [None if form is None else as_field(form) for form in forms]))
+        fields.sort(key=lambda entry: entry[0])
+        own: set[bytes] = {name for name, _ in fields}
         objects: list[_Form | None] = []
-        for i, there in enumerate(typed.is_valid().to_pylist()):
+        for i, there in enumerate(typed_values.is_valid().to_pylist()):
             if not there:
                 objects.append(None)
                 continue
-            parts: list[tuple[bytes, _Form]] = [(name, part) for name, of in shredded if (part := of[i]) is not None]
+            parts: list[tuple[bytes, _Form]] = [(name, part) for name, of in fields if (part := of[i]) is not None]
             rest = values[i]
             others = None if rest is None else self._other_fields(rows[i], rest)
             if others:
@@ -149,15 +149,15 @@ class ShreddedColumn(ABC, Generic[_Form]):
             objects.append(self._object(rows[i], parts))
         return objects
 
-    def _lists(self, typed: pa.ListArray, rows: Sequence[int], depth: int) -> list[_Form | None]:
-        element = _plain(pc.list_flatten(typed))
+    def _lists(self, typed_values: pa.ListArray, rows: Sequence[int], depth: int) -> list[_Form | None]:
+        element = _plain(pc.list_flatten(typed_values))
         if not pa.types.is_struct(element.type):
             raise self._shredding_error(f"elements of it are {element.type}, a struct was expected")
-        parents = [rows[i] for i in pc.list_parent_indices(typed).to_pylist()]
+        parents = [rows[i] for i in pc.list_parent_indices(typed_values).to_pylist()]
         forms = self._group(children_of(element), parents, depth + 1)
         lists: list[_Form | None] = []
         at = 0
-        for row, length in zip(rows, pc.list_value_length(typed).to_pylist(), strict=True):
+        for row, length in zip(rows, pc.list_value_length(typed_values).to_pylist(), strict=True):
             if length is None:
                 lists.append(None)
                 continue
@@ -167,7 +167,7 @@ class ShreddedColumn(ABC, Generic[_Form]):
             at += length
         return lists
 
-    def _at(self, row: int, decode: Callable[[bytes, Names, Budget], _Decoded], value: bytes) -> _Decoded:
+    def _at(self, row: int, decode: Callable[[bytes, Names, Budget], _Result], value: bytes) -> _Result:
         try:
             return decode(value, self._names(row), self._budget)
         except BrokenVariantError as error:
@@ -205,10 +205,10 @@ class _Texts(ShreddedColumn[str]):
     def _whole(self, row: int, value: bytes) -> str:
         return self._at(row, value_text, value)
 
-    def _primitives(self, typed: pa.Array) -> list[str | None]:
-        text, values = _literal(typed)
+    def _primitives(self, typed_values: pa.Array) -> list[str | None]:
+        text, values = _literal(typed_values)
         if text is None:
-            raise self._shredding_error(f"a value in it is shredded as {typed.type}, which no variant is")
+            raise self._shredding_error(f"a value in it is shredded as {typed_values.type}, which no variant is")
         return [None if v is None else text(v) for v in values.to_pylist()]
 
     def _field(self, name: str) -> Callable[[str], str]:
@@ -225,20 +225,20 @@ class _Texts(ShreddedColumn[str]):
         return f"[{','.join('null' if text is None else text for text in elements)}]"
 
 
-def _literal(typed: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
+def _literal(typed_values: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
     """How values of a shredded column become text, and the column as plain Python values can be taken from it."""
-    t, type_ = pa.types, typed.type
+    t, type_ = pa.types, typed_values.type
     if t.is_timestamp(type_):
-        digits, zoned = _DIGITS[type_.unit], type_.tz is not None
-        return lambda ticks: literals.timestamp(ticks, digits, zoned), typed.view(pa.int64())
+        digits, has_zone = _DIGITS[type_.unit], type_.tz is not None
+        return lambda ticks: literals.timestamp(ticks, digits, has_zone), typed_values.view(pa.int64())
     if t.is_date32(type_):
-        return literals.date, typed.view(pa.int32())
+        return literals.date, typed_values.view(pa.int32())
     if t.is_time(type_):
-        return literals.time, typed.cast(pa.time64("us"), safe=False).view(pa.int64())
+        return literals.time, typed_values.cast(pa.time64("us"), safe=False).view(pa.int64())
     if t.is_decimal(type_):
-        return lambda value: format(value, "f"), typed
+        return lambda value: format(value, "f"), typed_values
     if t.is_fixed_size_binary(type_) and type_.byte_width == 16:
-        return literals.uuid_text, typed
+        return literals.uuid_text, typed_values
     simple: list[tuple[Callable[[pa.DataType], bool], Callable[..., str]]] = [
         (t.is_boolean, lambda value: "true" if value else "false"),
         (t.is_integer, str),
@@ -247,7 +247,7 @@ def _literal(typed: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
         (is_text, literals.quote),
         (is_binary, literals.binary),
     ]
-    return next((text for test, text in simple if test(type_)), None), typed
+    return next((text for test, text in simple if test(type_)), None), typed_values
 
 
 def _plain(array: pa.Array) -> pa.Array:

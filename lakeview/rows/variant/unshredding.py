@@ -77,30 +77,30 @@ class Binaries(ShreddedColumn[bytes]):
     def _list(self, row: int, elements: Sequence[bytes | None]) -> bytes:  # noqa: ARG002
         return container(3, [NULL if value is None else value for value in elements], None)
 
-    def _primitives(self, typed: pa.Array) -> list[bytes | None]:
-        encode, values = _encoder(typed)
+    def _primitives(self, typed_values: pa.Array) -> list[bytes | None]:
+        encode, values = _encoder(typed_values)
         if encode is None:
-            raise self._shredding_error(f"a value in it is shredded as {typed.type}, which no variant is")
+            raise self._shredding_error(f"a value in it is shredded as {typed_values.type}, which no variant is")
         return [None if value is None else encode(value) for value in values.to_pylist()]
 
 
-def _encoder(typed: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
+def _encoder(typed_values: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
     """How values of a shredded column become variants, and the column as plain Python values can be taken from it."""
-    t, type_ = pa.types, typed.type
+    t, type_ = pa.types, typed_values.type
     if t.is_signed_integer(type_):
-        return _fixed_encoder(_INTEGERS[type_.bit_width], type_.bit_width // 8), typed
+        return _fixed_encoder(_INTEGERS[type_.bit_width], type_.bit_width // 8), typed_values
     if t.is_timestamp(type_) and type_.unit in _TICKS:
         factor, kind = _TICKS[type_.unit]
         encode = _fixed_encoder(kind if type_.tz is not None else kind + 1, 8)
-        return (lambda ticks: encode(ticks * factor)), typed.view(pa.int64())
+        return (lambda ticks: encode(ticks * factor)), typed_values.view(pa.int64())
     if t.is_date32(type_):
-        return _fixed_encoder(11, 4), typed.view(pa.int32())
+        return _fixed_encoder(11, 4), typed_values.view(pa.int32())
     if t.is_time(type_):
-        return _fixed_encoder(17, 8), typed.cast(pa.time64("us"), safe=False).view(pa.int64())
+        return _fixed_encoder(17, 8), typed_values.cast(pa.time64("us"), safe=False).view(pa.int64())
     if t.is_decimal(type_) and type_.precision <= 38:
-        return (lambda value: decimal(_unscaled_integer(value), type_.precision, type_.scale)), typed
+        return (lambda value: decimal(_unscaled_integer(value), type_.precision, type_.scale)), typed_values
     if t.is_fixed_size_binary(type_) and type_.byte_width == 16:
-        return (lambda value: bytes([20 << 2]) + value), typed
+        return (lambda value: bytes([20 << 2]) + value), typed_values
     simple: list[tuple[Callable[[pa.DataType], bool], Callable[..., bytes]]] = [
         (t.is_boolean, lambda value: bytes([(1 if value else 2) << 2])),
         (t.is_float32, lambda value: bytes([14 << 2]) + struct.pack("<f", value)),
@@ -108,7 +108,7 @@ def _encoder(typed: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
         (is_text, lambda value: text(value.encode())),
         (is_binary, lambda value: bytes([15 << 2]) + pack([len(value)], 4) + value),
     ]
-    return next((encode for test, encode in simple if test(type_)), None), typed
+    return next((encode for test, encode in simple if test(type_)), None), typed_values
 
 
 def _fixed_encoder(kind: int, size: int) -> Callable[[int], bytes]:
@@ -127,8 +127,8 @@ def stored_variants(array: pa.StructArray, column: str) -> pa.StructArray:
     CorruptTableError for a value without metadata, and for one that is no variant where it is put together.
     """
     there, children = array.is_valid(), children_of(array)
-    typed = children.get("typed_value")
-    if typed is not None and typed.null_count < len(typed):
+    typed_values = children.get("typed_value")
+    if typed_values is not None and typed_values.null_count < len(typed_values):
         return pa.array(Binaries(array, column).pairs(), STORED_VARIANT)
     metadata = children["metadata"].cast(pa.binary())
     if metadata.filter(there).null_count:
