@@ -187,8 +187,8 @@ def _between(by_version: Mapping[int, T], start: int, end: int) -> dict[int, T]:
 
 def _changed_files(commit: Commit, *, feed: bool) -> Sequence[FileAction]:
     """What a commit changed: with `feed`, "commits with cdc files give only those"."""
-    if feed and (recorded := list(cdc_actions(commit))):
-        return recorded
+    if feed and (cdc_files := list(cdc_actions(commit))):
+        return cdc_files
     if feed and merged_nothing(commit):
         return ()
     files = [file for a in commit.actions for file in (a.add, a.remove) if file is not None]

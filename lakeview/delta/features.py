@@ -56,7 +56,7 @@ def check_readable(
     address: str,
     *,
     by_number: bool = False,
-    published: int | None = None,
+    newest: int | None = None,
 ) -> None:
     """UnsupportedTableError, naming version or feature, if rows of this table must not be read by us.
 
@@ -64,7 +64,7 @@ def check_readable(
     user to upgrade" (delta protocol, Protocol Evolution).
 
     `by_number`: a version was asked for by its number. Of a table that a catalog manages only such a one is certain:
-    what lies in its log is ratified, but only the catalog knows what was ratified since. `published`: the newest there.
+    what lies in its log is ratified, but only the catalog knows what was ratified since. `newest`: the newest there.
     """
     version = protocol.min_reader_version
     if version is None or not 1 <= version <= MAX_READER_VERSION:
@@ -83,7 +83,7 @@ def check_readable(
     catalog = features & CATALOG_FEATURES
     features -= CATALOG_FEATURES
     if catalog and not by_number:
-        hint = "" if published is None else f"; versions up to {published} are published and open by their number"
+        hint = "" if newest is None else f"; versions up to {newest} are published and open by their number"
         raise UnsupportedTableError(
             f"{address} is managed by a catalog ({', '.join(sorted(catalog))}): only the catalog knows its versions",
             fix=f"open it through its catalog{hint}",

@@ -39,7 +39,7 @@ class Property:
     """
 
     parse: Callable[[str], Any]
-    expected: str
+    expectation: str
     effect: Effect
     off: tuple[str, ...] = ()
     fix: str | None = None
@@ -113,8 +113,8 @@ def _texts(effect: Effect, *names: str, off: tuple[str, ...] = ("",)) -> dict[st
 
 
 def _numbers(effect: Effect, least: int, *names: str, fix: str | None = None) -> dict[str, Property]:
-    expected = f"a whole number from {least}"
-    return {f"delta.{name}": Property(_at_least(least), expected, effect, (), fix) for name in names}
+    expectation = f"a whole number from {least}"
+    return {f"delta.{name}": Property(_at_least(least), expectation, effect, (), fix) for name in names}
 
 
 _CODECS = ("none", "uncompressed", "snappy", "gzip", "lzo", "lz4", "lz4_raw", "lz4raw", "brotli", "zstd")

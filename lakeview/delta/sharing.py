@@ -80,7 +80,7 @@ _TYPES_OF_FEATURES = {
 
 def is_replaced(table: Table) -> bool:
     """True if another Delta table lies at the address since this one was opened, as its last refresh saw it."""
-    return isinstance(table, DeltaTable) and table.log.replaced
+    return isinstance(table, DeltaTable) and table.log.is_replaced
 
 
 def file_features(
@@ -126,13 +126,13 @@ class TableHead:
         return self.metadata.properties
 
 
-def read_head(protocol: Protocol, metadata: Metadata, address: str, max_depth: int, *, recorded: bool) -> TableHead:
-    """The definition that two actions give. `recorded`: they are the log's own; else only the version is known.
+def read_head(protocol: Protocol, metadata: Metadata, address: str, max_depth: int, *, of_log: bool) -> TableHead:
+    """The definition that two actions give. `of_log`: they are the log's own; else only the version is known.
 
     UnsupportedTableError for a protocol that this reader does not implement, CorruptTableError for a broken schema.
     """
-    neutral = table_protocol(protocol) if recorded else TableProtocol(min_reader_version=protocol.min_reader_version)
-    if recorded:
+    neutral = table_protocol(protocol) if of_log else TableProtocol(min_reader_version=protocol.min_reader_version)
+    if of_log:
         check_readable(neutral, metadata.properties, address, by_number=True)
     schema = table_schema(metadata.schema_string, neutral, metadata.properties, max_depth=max_depth)
     return TableHead(address, metadata, neutral, schema, partition_fields(schema, metadata.partition_columns or []))
@@ -196,7 +196,7 @@ class ListedFiles:
         """The scan with the columns of row tracking, and its schema. InvalidRequestError if rows are not tracked."""
         head = self._head
         schema = tracked_schema(head.schema, head.protocol, head.properties, head.address)
-        return Scan(self, head.schema, head.partitions, head.address, tracked=schema), schema
+        return Scan(self, head.schema, head.partitions, head.address, tracked_schema=schema), schema
 
 
 def live_lifetimes(files: pl.DataFrame, statistics: pl.DataFrame | None) -> pl.DataFrame:
@@ -249,17 +249,17 @@ def change_scan(
 def _last_schema(head: TableHead, schemas: Sequence[tuple[int, Metadata]], max_depth: int) -> tuple[Schema, str]:
     """The schema of the last version and how its columns are mapped."""
     mode = column_mapping_mode(head.protocol, head.properties)
-    parsed: list[tuple[int, Schema]] = []
+    parsed_schemas: list[tuple[int, Schema]] = []
     for version, metadata in sorted(schemas, key=lambda pair: pair[0]):
         protocol = head.protocol
         if metadata != head.metadata:  # an answer has the first protocol only: a later mapping came with another
             protocol = replace(protocol, min_reader_version=2)
         mode = column_mapping_mode(protocol, metadata.properties)
-        parsed.append(
+        parsed_schemas.append(
             (version, table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=max_depth))
         )
-    last_version, last = parsed[-1] if parsed else (0, head.schema)
-    for version, schema in parsed[:-1]:
+    last_version, last = parsed_schemas[-1] if parsed_schemas else (0, head.schema)
+    for version, schema in parsed_schemas[:-1]:
         if (why := incompatibility(schema, last)) is not None:
             raise InvalidRequestError(
                 f"these changes of {head.address} cannot be read with one schema: after version {version} {why}",

@@ -36,7 +36,7 @@ class States:
         catalog manages unless the version is asked for `by_number`."""
         state = self._replay(version)
         check_readable(
-            state.table_protocol, state.properties, self._address, by_number=by_number, published=self._log.latest
+            state.table_protocol, state.properties, self._address, by_number=by_number, newest=self._log.latest
         )
         return state
 
@@ -101,12 +101,12 @@ class States:
         read would depend on what was read before.
         """
         floor = -1 if segment.checkpoint is None else segment.checkpoint.version
-        loaded = [s.base for v, s in self._states.items() if v < segment.version and s.base is not None]
-        usable = [s for s in loaded if s.version >= floor or s.version in self._log.tips]
+        bases = [s.base for v, s in self._states.items() if v < segment.version and s.base is not None]
+        usable = [s for s in bases if s.version >= floor or s.version in self._log.tips]
         newest = max(usable, key=lambda s: s.version, default=None)
         return newest if newest and self._log.has_commits(newest.version + 1, segment.version) else None
 
 
-def _drop_oldest(cached: dict[int, Replay] | dict[int, Schema]) -> None:
-    while len(cached) > _MAX_STATES:
-        del cached[next(iter(cached))]
+def _drop_oldest(cache: dict[int, Replay] | dict[int, Schema]) -> None:
+    while len(cache) > _MAX_STATES:
+        del cache[next(iter(cache))]

@@ -150,8 +150,8 @@ class DeltaTable(Operations, OneLine):
         """As `lifetimes`, of the paths that a commit still recorded added or removed: of the other files, all but a few
         where the log of a large table was cleaned up, no statistics are read."""
         lives = self._history.lifetimes()
-        changed = lives["added"].is_not_null() | lives["removed"].is_not_null()
-        paths = lives["path"].filter(changed).unique()
+        has_changed = lives["added"].is_not_null() | lives["removed"].is_not_null()
+        paths = lives["path"].filter(has_changed).unique()
         return self._with_statistics(lives.filter(pl.col("path").is_in(paths.implode())), columns, of_all=False)
 
     def _with_statistics(self, lives: pl.DataFrame, columns: Sequence[str], *, of_all: bool) -> pl.DataFrame:
@@ -195,9 +195,9 @@ class DeltaTable(Operations, OneLine):
         schema = self._states.schema(state)
         if not row_tracking:
             return lazy_rows(of_files(self._scan(state).tasks, paths), schema, self.storage)
-        tracked = tracked_schema(schema, state.table_protocol, state.properties, self.address)
-        scan = Scan(state, schema, self._states.partitions(state), self.address, tracked=tracked)
-        return lazy_rows(of_files(scan.tasks, paths), tracked, self.storage)
+        all_columns = tracked_schema(schema, state.table_protocol, state.properties, self.address)
+        scan = Scan(state, schema, self._states.partitions(state), self.address, tracked_schema=all_columns)
+        return lazy_rows(of_files(scan.tasks, paths), all_columns, self.storage)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None

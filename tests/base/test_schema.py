@@ -180,7 +180,7 @@ def test_ids_and_physical_names_are_read_only_where_columns_are_mapped() -> None
     metadata = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-1"}
     text = json.dumps({"type": "struct", "fields": [{"name": "a", "type": "long", "metadata": metadata}]})
     assert (parse_schema(text)["a"].id, parse_schema(text)["a"].physical_name) == (None, None)
-    mapped = parse_schema(text, mapped=True)["a"]
+    mapped = parse_schema(text, is_mapped=True)["a"]
     assert (mapped.id, mapped.physical_name) == (7, "col-1")
 
 

@@ -36,8 +36,8 @@ _PARTICIPLES_WITH_REASON = {
 
 ROOMS_OF_VARIABLES = frozenset({
     "lakeview/app", "lakeview/charts", "lakeview/cli", "lakeview/demo", "lakeview/discovery", "lakeview/iceberg",
-    "lakeview/inspection", "lakeview/jobs", "lakeview/model", "lakeview/predicates", "lakeview/rows",
-    "lakeview/sharing", "lakeview/spark", "lakeview/storage", "lakeview/views",
+    "lakeview/inspection", "lakeview/jobs", "lakeview/model", "lakeview/predicates", "lakeview/sharing",
+    "lakeview/storage", "lakeview/views",
 })  # fmt: skip
 """Rooms whose parameters and variables are no participles either."""
 

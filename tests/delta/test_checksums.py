@@ -107,7 +107,7 @@ def test_a_checksum_follows_that_of_the_version_before(
     tmp_path: Path, actions: list[Action], totals: tuple[int, int]
 ) -> None:
     table = counted_history(tmp_path, *actions)
-    assert write_checksum(table, reconciled=True)
+    assert write_checksum(table, is_reconciled=True)
     document = figures(tmp_path, 2)
     assert (document["numFiles"], document["tableSizeBytes"]) == totals
 
@@ -131,10 +131,10 @@ def test_a_checksum_that_cannot_follow_comes_from_a_small_log_or_not_at_all(
 ) -> None:
     table = counted_history(tmp_path, *actions, before=before)
     monkeypatch.setattr("lakeview.delta.write.checksum.CHEAP_BYTES", 10)
-    assert not write_checksum(table, reconciled=True)
+    assert not write_checksum(table, is_reconciled=True)
     assert not (tmp_path / log_name(2, "crc")).exists()
     monkeypatch.undo()
-    assert write_checksum(table, reconciled=True)
+    assert write_checksum(table, is_reconciled=True)
     assert figures(tmp_path, 2)["numFiles"] == table.snapshot().num_files
 
 

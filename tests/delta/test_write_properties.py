@@ -196,8 +196,8 @@ SAMPLES = {
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_every_property_may_be_set_or_is_refused_as_its_effect_says(name: str) -> None:
     rule = PROPERTIES[name]
-    choice = rule.expected.removeprefix("one of ").replace(" or ", ", ").split(", ")[0]
-    sample = "7" if rule.expected.startswith("a whole number") else SAMPLES.get(rule.expected, choice)
+    choice = rule.expectation.removeprefix("one of ").replace(" or ", ", ").split(", ")[0]
+    sample = "7" if rule.expectation.startswith("a whole number") else SAMPLES.get(rule.expectation, choice)
     if rule.effect in (Effect.ENGINE, Effect.BINDING):
         with pytest.raises(UnsupportedTableError, match=re.escape(name)):
             check_settable({name: sample})
@@ -205,7 +205,7 @@ def test_every_property_may_be_set_or_is_refused_as_its_effect_says(name: str) -
             check_settable({name: text})
         return
     check_settable({name: sample})
-    if rule.expected != "text":
+    if rule.expectation != "text":
         with pytest.raises(InvalidRequestError, match=re.escape(name)):
             check_settable({name: "no, such: value,"})
 

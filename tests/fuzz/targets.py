@@ -132,8 +132,8 @@ def schema(data: bytes) -> None:
     text = data.decode(errors="replace")
     for mapped in (False, True):
         with suppress(LakeviewError):
-            schema_read = parse_schema(text, mapped=mapped)
-            assert parse_schema(schema_text(schema_read), mapped=mapped) == schema_read
+            schema_read = parse_schema(text, is_mapped=mapped)
+            assert parse_schema(schema_text(schema_read), is_mapped=mapped) == schema_read
             schema_read.to_polars()
             schema_read.to_arrow()
 

@@ -169,7 +169,7 @@ def test_a_mapping_within_the_range_says_which_columns_are_the_same() -> None:
     """The protocol is told of the first version only, and has no column mapping."""
     _, action = mapped("name", field("id", "long", 1))
     first = Metadata(schema_string=schema_string({"id": "long"}), partition_columns=[])
-    head = read_head(Protocol(1, 2), first, "team.share#t", 64, recorded=True)
+    head = read_head(Protocol(1, 2), first, "team.share#t", 64, of_log=True)
     with pytest.raises(InvalidRequestError, match="after version 0 column id was dropped"):
         change_scan(head, [(0, first), (1, msgspec.convert(action["metaData"], Metadata))], [], {}, 64)
 

@@ -83,7 +83,7 @@ def audit(log: TableLog, times: Times, start: int | None = None, end: int | None
 def _frame(run: Run, cases: list[tuple[Case, str]], order: Mapping[str, int]) -> pl.DataFrame:
     """AUDIT of one run without timestamps, and `law_order`."""
     names = ("version", "verdict", "reason", "expected", "found", "path", "law")
-    judged = pl.DataFrame(
+    rows = pl.DataFrame(
         [(*case, law) for case, law in cases], schema={name: AUDIT[name] for name in names}, orient="row"
     )
     heads = pl.DataFrame(
@@ -91,7 +91,7 @@ def _frame(run: Run, cases: list[tuple[Case, str]], order: Mapping[str, int]) ->
         schema={n: AUDIT[n] for n in ("version", "position", "operation", "engine", "client_version")},
         orient="row",
     )
-    return judged.join(heads, on="version", how="left").with_columns(
+    return rows.join(heads, on="version", how="left").with_columns(
         pl.lit(None, AUDIT["timestamp"]).alias("timestamp"),
         pl.col("law").replace_strict(order, return_dtype=pl.Int64).alias("law_order"),
     )

@@ -68,7 +68,7 @@ def _sides(run: Run, versions: Sequence[int]) -> pl.DataFrame:
     """The files that these commits (`at`) add, `added`, and those that they replace: the version that added each, its
     identity, live rows and deleted rows."""
     events = run.events.filter(pl.col("added") & pl.col("version").is_in(versions)) if versions else run.events.clear()
-    added = events.unique(["version", *IDENTITY], keep="last").select(
+    additions = events.unique(["version", *IDENTITY], keep="last").select(
         pl.col("version").alias("at"),
         pl.lit(value=True).alias("added"),
         "version",
@@ -76,13 +76,13 @@ def _sides(run: Run, versions: Sequence[int]) -> pl.DataFrame:
         "records",
         "deleted_records",
     )
-    replaced = run.story.filter(
+    replacements = run.story.filter(
         pl.col("version").is_in(versions) & (~pl.col("added") | pl.col("was_live").fill_null(value=False))
     ).select(
         pl.col("version").alias("at"), pl.lit(value=False).alias("added"), pl.col("before").alias("version"), *IDENTITY,
         pl.col("records_before").alias("records"), pl.col("deleted_before").alias("deleted_records"),
     )  # fmt: skip
-    return pl.concat([added, replaced])
+    return pl.concat([additions, replacements])
 
 
 def _statistics(run: Run, sides: pl.DataFrame) -> pl.DataFrame:
@@ -110,13 +110,13 @@ def _nulls(versions: Sequence[int], files: pl.DataFrame, leaves: Mapping[bool, S
     """
     incomplete = set(files.filter(pl.col("path").is_null())["at"])
     present = files.filter(pl.col("path").is_not_null())
-    sides = {added: present.filter(pl.col("added") == added) for added in leaves}
-    frames = {added: statistics_frame(side, leaves[added]) for added, side in sides.items()}
+    sides = {is_added: present.filter(pl.col("added") == is_added) for is_added in leaves}
+    frames = {is_added: statistics_frame(side, leaves[is_added]) for is_added, side in sides.items()}
     exact_columns: set[int] = set()
     inexact: dict[int, list[str]] = {}
-    changed: dict[int, Case] = {}
+    violations: dict[int, Case] = {}
     for name in (n for n in frames[True].columns[2:] if n in frames[False].columns):
-        counts = pl.concat([_null_counts(side, frames[added][name]) for added, side in sides.items()])
+        counts = pl.concat([_null_counts(side, frames[is_added][name]) for is_added, side in sides.items()])
         for version, before, after, is_exact in _null_sums(counts).iter_rows():
             if not is_exact:
                 inexact.setdefault(version, []).append(name)
@@ -124,12 +124,12 @@ def _nulls(versions: Sequence[int], files: pl.DataFrame, leaves: Mapping[bool, S
             exact_columns.add(version)
             if before != after:
                 reason = f"nulls of {name} changed: dataChange=false promises the same rows"
-                changed.setdefault(version, violated(version, reason, int(before), int(after)))
+                violations.setdefault(version, violated(version, reason, int(before), int(after)))
     for version in versions:
         if version in incomplete:
             yield unknowable(version, "the statistics of files that it replaces are gone")
-        elif version in changed:
-            yield changed[version]
+        elif version in violations:
+            yield violations[version]
         elif version not in exact_columns:
             yield unknowable(version, "no column has exact null counts in all of the files")
         elif version in inexact:
@@ -178,9 +178,9 @@ def _leaves_in_force(run: Run) -> Mapping[int, Sequence[Leaf]]:
 
 def _leaves(protocol: Protocol | None, metadata: Metadata, run: Run) -> Sequence[Leaf] | None:
     try:
-        mapped = protocol is not None and column_mapping_mode(table_protocol(protocol), metadata.properties) != "none"
+        mode = "none" if protocol is None else column_mapping_mode(table_protocol(protocol), metadata.properties)
         depth = run.log.storage.config.max_schema_depth
-        schema = parse_schema(metadata.schema_string, mapped=mapped, max_depth=depth)
+        schema = parse_schema(metadata.schema_string, is_mapped=mode != "none", max_depth=depth)
     except (CorruptTableError, UnsupportedTableError):
         return None
     return physical_leaves(schema, None, metadata.partition_columns or ())[:_MAX_COLUMNS]

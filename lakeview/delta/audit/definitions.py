@@ -76,13 +76,13 @@ def row_ids_unique(run: Run) -> Iterator[Case]:
         .agg(pl.col("base_row_id").min().alias("low"), pl.col("end").null_count())
         .sort("version")
     )
-    for version, low, uncounted in lowest.iter_rows():
+    for version, low, has_no_count in lowest.iter_rows():
         mark = max(((v, m) for v, m in marks.items() if v < version), default=None)
         if version in wrong:
             yield wrong[version]
         elif mark is not None and low <= mark[1]:
             yield violated(version, "fresh row ids are not above the high-water mark", f"above {mark[1]:,}", f"{low:,}")
-        elif uncounted:
+        elif has_no_count:
             yield unknowable(version, "files with row ids do not count their rows")
         else:
             yield proven(version)

@@ -69,14 +69,14 @@ def removed_files_stay_removed(run: Run) -> Iterator[Case]:
     back = back.join(_live_elsewhere(run, back), on=["version", "key"], how="anti")
     adds = run.events.filter("added").select("version").unique().filter(pl.col("version").is_in(operations))
     from_before = _added_after_tombstone(run).filter(pl.col("version").is_in(operations))
-    returned = {
+    returns = {
         v: (n, path) for v, n, path in _first_paths(pl.concat([back.select("version", "key"), from_before])).iter_rows()
     }
     for version in adds["version"].sort():
-        if version not in returned:
+        if version not in returns:
             yield proven(version)
             continue
-        number, path = returned[version]
+        number, path = returns[version]
         before = run.events.filter((pl.col("key") == path) & ~pl.col("added") & (pl.col("version") < version))
         if before.height and run.by_version[before["version"][-1]].operation is None:
             reason = "files are added again that a commit without an operation removed: it may be the one that is wrong"
@@ -215,8 +215,8 @@ def _added_by_appends(run: Run, record: CommitRecord, files: pl.DataFrame) -> bo
     adds = run.events.filter("added") if run.base is None else pl.concat([run.base, run.events.filter("added")])
     earlier = adds.filter(pl.col("version") < record.version)
     newest_adds = earlier.unique(IDENTITY, keep="last", maintain_order=True)
-    added = newest_adds.join(files, on=IDENTITY, how="semi", nulls_equal=True)["version"].unique()
-    return all(read < v and (v < run.first or run.by_version[v].is_append) for v in added)
+    versions = newest_adds.join(files, on=IDENTITY, how="semi", nulls_equal=True)["version"].unique()
+    return all(read < v and (v < run.first or run.by_version[v].is_append) for v in versions)
 
 
 def restores_equal_target(run: Run, times: Callable[[], pl.DataFrame]) -> Iterator[Case]:

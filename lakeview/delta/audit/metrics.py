@@ -47,11 +47,11 @@ def differences(
     """(metric, as recorded, as the actions count it) where the two differ. `actions`: files `added` and `removed`,
     `rows` and `bytes` added, None where unknown."""
     for name, what in FIGURES[operation].items():
-        recorded, actual = whole(metrics.get(name)), actions[what]
-        if recorded is None or actual is None or recorded == actual:
+        metric, actual = whole(metrics.get(name)), actions[what]
+        if metric is None or actual is None or metric == actual:
             continue
-        if not (name in _WITH_CHANGE_FILES and recorded == actual + change_files):
-            yield name, recorded, actual
+        if not (name in _WITH_CHANGE_FILES and metric == actual + change_files):
+            yield name, metric, actual
 
 
 def recorded_figures(operation: str, metrics: Mapping[str, object]) -> set[str]:
@@ -62,7 +62,7 @@ def recorded_figures(operation: str, metrics: Mapping[str, object]) -> set[str]:
 def count_empty_files(pairs: Sequence[tuple[str, int, int]]) -> bool:
     """Whether only files and bytes differ, and there are more of them in the metrics: rows are as the actions say."""
     names = {"numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputBytes", "numAddedBytes"}
-    return all(name in names and recorded > actual for name, recorded, actual in pairs)
+    return all(name in names and metric > actual for name, metric, actual in pairs)
 
 
 def is_partial_write(operation: str, parameters: Mapping[str, object] | None) -> bool:
@@ -97,5 +97,5 @@ def metrics_equal_actions(run: Run) -> Iterator[Case]:
         elif count_empty_files(pairs):
             yield unknowable(record.version, "Spark counts files without rows, which it then leaves out of the commit")
         else:
-            name, recorded, actual = pairs[0]
-            yield violated(record.version, f"{name} differs from the actions", actual, recorded)
+            name, metric, actual = pairs[0]
+            yield violated(record.version, f"{name} differs from the actions", actual, metric)

@@ -74,9 +74,9 @@ def _between(run: Run, record: CommitRecord, read_version: int, sums: dict[int, 
     if read_version + 1 < run.first:
         return unknowable(version, run.unknown_past)
     others = [run.by_version[v] for v in range(read_version + 1, version)]
-    changed = [r.version for r in others if r.metadata is not None]
-    if changed:
-        return unknowable(version, f"version {changed[0]} changed the table's metadata in between")
+    versions = [r.version for r in others if r.metadata is not None]
+    if versions:
+        return unknowable(version, f"version {versions[0]} changed the table's metadata in between")
     data = _with_new_rows(others, sums)
     if not data:
         return proven(version)
@@ -103,18 +103,18 @@ def _collision(run: Run, record: CommitRecord, other: CommitRecord) -> Case | No
 def _matching_rows(run: Run, record: CommitRecord, other: int) -> Case | None:
     """Whether files that a commit added may, or must, hold rows that the operation's condition matches."""
     version, text = record.version, _condition(record)
-    added = f"version {other} added files"
+    claim = f"version {other} added files"
     if text is None:
         if record.operation == "MERGE" or (record.operation not in _ROW_CHANGES and _partition_names(run, version)):
-            return unknowable(version, f"{added} in between, which the operation may have had to read")
+            return unknowable(version, f"{claim} in between, which the operation may have had to read")
         return violated(
-            version, f"{added} in between, and the operation read the whole table", "none", f"version {other}"
+            version, f"{claim} in between, and the operation read the whole table", "none", f"version {other}"
         )
     match = _matching_partitions(run, text, version, other)
     if match is None:
-        return unknowable(version, f"{added} in between, which may hold rows that its condition matches")
+        return unknowable(version, f"{claim} in between, which may hold rows that its condition matches")
     if match:
-        return violated(version, f"{added} in between, and all of their rows match its condition", "none", match[0])
+        return violated(version, f"{claim} in between, and all of their rows match its condition", "none", match[0])
     return None
 
 

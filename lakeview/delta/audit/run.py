@@ -86,13 +86,13 @@ class Run:
         file says; `after`: the version of its next action. Of an identity that a version names twice the last counts.
         """
         hashes = self.events["key"].hash()
-        touched = (
+        is_met = (
             hashes.is_duplicated() if hashes.n_unique() < hashes.len() else pl.repeat(False, len(hashes), eager=True)
         )
-        touched |= ~self.events["added"]
+        is_met |= ~self.events["added"]
         if self.base is not None and self.base.height:
-            touched |= self.events["key"].is_in(self.base["key"].implode())
-        events = self.events.filter(touched)
+            is_met |= self.events["key"].is_in(self.base["key"].implode())
+        events = self.events.filter(is_met)
         if self.base is not None and self.base.height:
             events = pl.concat([self.base.filter(pl.col("key").is_in(events["key"].implode())), events])
         events = events.unique(["version", *IDENTITY], keep="last", maintain_order=True).sort(*IDENTITY, "version")
@@ -122,16 +122,16 @@ class Run:
     def sums(self) -> pl.DataFrame:
         """One row a commit with file actions: `adds`, `removes`, `rearranges` (every action has dataChange=false),
         `vectors` (some action has one), `bytes_added`, and `rows_added`, null where an add has no count: physical."""
-        added = pl.col("added")
-        rows = pl.col("records").filter(added)
+        is_add = pl.col("added")
+        rows = pl.col("records").filter(is_add)
         return (
             self.events.group_by("version")
             .agg(
-                added.sum().cast(pl.Int64).alias("adds"),
-                (~added).sum().cast(pl.Int64).alias("removes"),
+                is_add.sum().cast(pl.Int64).alias("adds"),
+                (~is_add).sum().cast(pl.Int64).alias("removes"),
                 (~pl.col("data_change")).all().alias("rearranges"),
                 pl.col("deletion_vector").is_not_null().any().alias("vectors"),
-                pl.col("size").filter(added).cast(pl.Int128).sum().alias("bytes_added"),
+                pl.col("size").filter(is_add).cast(pl.Int128).sum().alias("bytes_added"),
                 pl.when(rows.null_count() == 0).then(rows.cast(pl.Int128).sum()).alias("rows_added"),
             )
             .sort("version")
@@ -237,14 +237,14 @@ def _pieces(commits: Iterator[Commit], records: list[CommitRecord]) -> Iterator[
 def _consecutive_runs(records: Sequence[CommitRecord], bases: Collection[int]) -> Iterator[list[CommitRecord]]:
     """Commits of consecutive versions; a run whose past is unknown ends at the first checkpoint."""
     group: list[CommitRecord] = []
-    anchored = False
+    has_base = False
     for record in records:
         version = record.version
-        if group and (version != group[-1].version + 1 or (not anchored and version - 1 in bases)):
+        if group and (version != group[-1].version + 1 or (not has_base and version - 1 in bases)):
             yield group
             group = []
         if not group:
-            anchored = version == 0 or version - 1 in bases
+            has_base = version == 0 or version - 1 in bases
         group.append(record)
     if group:
         yield group

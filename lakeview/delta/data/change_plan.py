@@ -39,10 +39,10 @@ def change_files(commits: Sequence[Commit], actions: pl.DataFrame) -> pl.DataFra
 
     CorruptTableError for a cdc action that cannot be read.
     """
-    recorded = [(c.version, cdc) for c in commits for cdc in cdc_actions(c)]
-    recorded_versions = {version for version, _ in recorded} | {c.version for c in commits if merged_nothing(c)}
-    inferred = _inferred_changes(actions.filter(~pl.col("version").is_in(recorded_versions)))
-    return pl.concat([_recorded_changes(recorded), inferred]).sort("version", maintain_order=True).with_columns(sizes())
+    cdc_files = [(c.version, cdc) for c in commits for cdc in cdc_actions(c)]
+    recorded_versions = {version for version, _ in cdc_files} | {c.version for c in commits if merged_nothing(c)}
+    rest = _inferred_changes(actions.filter(~pl.col("version").is_in(recorded_versions)))
+    return pl.concat([_recorded_changes(cdc_files), rest]).sort("version", maintain_order=True).with_columns(sizes())
 
 
 def cdc_actions(commit: Commit) -> Iterator[AddCDCFile]:
@@ -93,15 +93,15 @@ def _inferred_changes(actions: pl.DataFrame) -> pl.DataFrame:
     key = ["version", "key"]
     adds = one.filter("added").unique(key, keep="last", maintain_order=True)
     removes = one.filter(~pl.col("added")).unique(key, keep="last", maintain_order=True)
-    inserted = _with_change(adds.join(removes, on=key, how="anti"), "insert")
-    deleted = _with_change(removes.join(adds, on=key, how="anti"), "delete")
+    inserts = _with_change(adds.join(removes, on=key, how="anti"), "insert")
+    deletes = _with_change(removes.join(adds, on=key, how="anti"), "delete")
     pairs = adds.join(removes, on=key, suffix="_before").filter(
         pl.col("data_change") | pl.col("data_change_before"),
         pl.col("deletion_vector").ne_missing(pl.col("deletion_vector_before")),
     )
-    masked = _difference(pairs, "delete", "vector", "vector_before")
-    unmasked = _difference(pairs, "insert", "vector_before", "vector")
-    return pl.concat([deleted, masked, unmasked, inserted])
+    new_deletes = _difference(pairs, "delete", "vector", "vector_before")
+    restores = _difference(pairs, "insert", "vector_before", "vector")
+    return pl.concat([deletes, new_deletes, restores, inserts])
 
 
 def _with_change(files: pl.DataFrame, change: str) -> pl.DataFrame:
@@ -109,15 +109,15 @@ def _with_change(files: pl.DataFrame, change: str) -> pl.DataFrame:
     return _whole(files.with_columns(pl.lit(change).alias("change_type"), pl.col("vector").alias("deleted")))
 
 
-def _difference(pairs: pl.DataFrame, change: str, selected: str, without: str) -> pl.DataFrame:
-    """Rows that the vector `selected` names and the vector `without` does not."""
-    count = pl.col(selected).struct.field("cardinality")
-    changes = pairs.filter(pl.col(selected).is_not_null()).with_columns(
+def _difference(pairs: pl.DataFrame, change: str, vector: str, without: str) -> pl.DataFrame:
+    """Rows that the vector `vector` names and the vector `without` does not."""
+    count = pl.col(vector).struct.field("cardinality")
+    changes = pairs.filter(pl.col(vector).is_not_null()).with_columns(
         pl.lit(change).alias("change_type"),
         pl.when(pl.col(without).is_null()).then(count).alias("rows"),  # two vectors may share rows
         pl.coalesce("size", "size_before").alias("size"),
         pl.coalesce("partition_values", "partition_values_before").alias("partition_values"),
-        pl.col(selected).alias("selected"),
+        pl.col(vector).alias("selected"),
         pl.col(without).alias("without"),
     )
     return _whole(changes)

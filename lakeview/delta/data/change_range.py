@@ -43,7 +43,7 @@ class _RangeContents:
     """What the commits of a range hold, as far as changes need it."""
 
     files: list[pl.DataFrame] = field(default_factory=lambda: [pl.DataFrame(schema=CHANGE_FILES)])
-    added: list[pl.DataFrame] = field(default_factory=list)
+    adds: list[pl.DataFrame] = field(default_factory=list)
     layouts: list[Layout] = field(default_factory=list)
     times: dict[int, int | None] = field(default_factory=dict)
 
@@ -82,16 +82,16 @@ def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> Chang
     _check_there(log, start, end)
     last = state_of(end)
     schema = _layout(log, end, last.table_protocol, last.metadata).schema
-    walked = _walk(log, state_of, min(start, end), start, end)
-    files = pl.concat(walked.files)
-    _check_schemas(log, walked.layouts, schema, start, end)
-    enabled = in_commit_start(last.table_protocol, last.properties)
-    times = CommitTimes(log, enabled).frame(walked.times).select("version", "timestamp")
+    contents = _walk(log, state_of, min(start, end), start, end)
+    files = pl.concat(contents.files)
+    _check_schemas(log, contents.layouts, schema, start, end)
+    first_in_commit = in_commit_start(last.table_protocol, last.properties)
+    times = CommitTimes(log, first_in_commit).frame(contents.times).select("version", "timestamp")
     files = files.join(times, on="version", how="left", maintain_order="left")
-    feeds = pl.DataFrame({"from": [x.version for x in walked.layouts], "feed": [x.feed for x in walked.layouts]})
+    feeds = pl.DataFrame({"from": [x.version for x in contents.layouts], "feed": [x.feed for x in contents.layouts]})
     files = files.join_asof(feeds.set_sorted("from"), left_on="version", right_on="from", check_sortedness=False)
-    if any(layout.is_partitioned for layout in walked.layouts):
-        files = _fill_partition_values(log, state_of, walked, files, start)
+    if any(layout.is_partitioned for layout in contents.layouts):
+        files = _fill_partition_values(log, state_of, contents, files, start)
     match: Match = "id" if column_mapping_mode(last.table_protocol, last.properties) == "id" else "name"
     return ChangeScan(files, schema, match, log.storage.root)
 
@@ -116,28 +116,28 @@ def _check_there(log: TableLog, start: int, end: int) -> None:
 def _walk(log: TableLog, state_of: StateOf, first: int, start: int, end: int) -> _RangeContents:
     state = state_of(first)
     protocol, metadata = state.table_protocol, state.metadata
-    walked = _RangeContents(layouts=[_layout(log, start, protocol, metadata)])
+    contents = _RangeContents(layouts=[_layout(log, start, protocol, metadata)])
     for chunk in range(start, end + 1, _CHUNK):
         commits = log.commits(range(chunk, min(chunk + _CHUNK, end + 1)))
         actions = file_actions(commits, log.storage.root)
-        walked.files.append(change_files(commits, actions))
-        if chunk == start and start > 0 and _restructures(commits[0], walked.files[-1]):
+        contents.files.append(change_files(commits, actions))
+        if chunk == start and start > 0 and _restructures(commits[0], contents.files[-1]):
             before = state_of(start - 1)
-            walked.layouts.insert(0, _layout(log, start - 1, before.table_protocol, before.metadata))
-        walked.added.append(actions.filter("added").select("key", "partition_values"))
+            contents.layouts.insert(0, _layout(log, start - 1, before.table_protocol, before.metadata))
+        contents.adds.append(actions.filter("added").select("key", "partition_values"))
         for commit in commits:
-            walked.times[commit.version] = commit.info.in_commit_timestamp
+            contents.times[commit.version] = commit.info.in_commit_timestamp
             new_protocol, new_metadata = _newest(commit, protocol, metadata)
             if commit.version > start and (new_metadata is not metadata or new_protocol is not protocol):
                 protocol, metadata = new_protocol, new_metadata
-                walked.layouts.append(_layout(log, commit.version, protocol, metadata))
-    return walked
+                contents.layouts.append(_layout(log, commit.version, protocol, metadata))
+    return contents
 
 
 def _restructures(commit: Commit, files: pl.DataFrame) -> bool:
     """Whether a commit changes the metadata and removes rows that are older than it."""
-    removed = files.filter(pl.col("version") == commit.version, pl.col("change_type") == "delete")
-    return removed.height > 0 and bool(only("meta_data", [commit]))
+    deletes = files.filter(pl.col("version") == commit.version, pl.col("change_type") == "delete")
+    return deletes.height > 0 and bool(only("meta_data", [commit]))
 
 
 def _newest(commit: Commit, protocol: TableProtocol, metadata: Metadata) -> tuple[TableProtocol, Metadata]:
@@ -186,18 +186,18 @@ def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, sta
 
 
 def _fill_partition_values(
-    log: TableLog, state_of: StateOf, walked: _RangeContents, files: pl.DataFrame, start: int
+    log: TableLog, state_of: StateOf, contents: _RangeContents, files: pl.DataFrame, start: int
 ) -> pl.DataFrame:
     """With the partition values that removes leave out, as the first writers' did: those of the adds they undo."""
     lacking = pl.col("partition_values").is_null() & (pl.col("change_type") == "delete")
     if not files.select(lacking.any()).item():
         return files
-    frames = list(walked.added)
+    frames = list(contents.adds)
     if start > 0:
         frames.insert(0, state_of(start - 1).adds(["partition_values"]).select("key", "partition_values"))
     of_key = pl.concat(frames).unique("key", keep="last").rename({"partition_values": "known"})
-    keyed = files.with_columns(canonical(files["path"], log.storage.root).alias("key"))
-    changes = keyed.join(of_key, on="key", how="left", maintain_order="left").with_columns(
+    with_keys = files.with_columns(canonical(files["path"], log.storage.root).alias("key"))
+    changes = with_keys.join(of_key, on="key", how="left", maintain_order="left").with_columns(
         pl.when(lacking).then("known").otherwise("partition_values").alias("partition_values")
     )
     unknown = changes.filter(lacking)

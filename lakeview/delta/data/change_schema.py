@@ -46,15 +46,15 @@ def _types(before: DataType, after: DataType, column: str, *, common: bool) -> s
     match before, after:
         case StructType(fields), StructType(later):
             return _fields(fields, later, column, common=common)
-        case ArrayType(element, nulls), ArrayType(later, allowed):
-            tightened = nulls and not allowed and not common
-            return _elements(element, later, f"{column}.element", tightened=tightened, common=common)
-        case MapType(key, value, nulls), MapType(later_key, later_value, allowed):
-            tightened = nulls and not allowed and not common
+        case ArrayType(element, nulls), ArrayType(later, later_nulls):
+            is_stricter = nulls and not later_nulls and not common
+            return _elements(element, later, f"{column}.element", is_stricter=is_stricter, common=common)
+        case MapType(key, value, nulls), MapType(later_key, later_value, later_nulls):
+            is_stricter = nulls and not later_nulls and not common
             keys = _types(key, later_key, f"{column}.key", common=common)
-            return keys or _elements(value, later_value, f"{column}.value", tightened=tightened, common=common)
+            return keys or _elements(value, later_value, f"{column}.value", is_stricter=is_stricter, common=common)
     return None if widens(before, after) else f"column {column} was changed from {before} to {after}"
 
 
-def _elements(before: DataType, after: DataType, column: str, *, tightened: bool, common: bool) -> str | None:
-    return f"column {column} must not be null any more" if tightened else _types(before, after, column, common=common)
+def _elements(before: DataType, after: DataType, column: str, *, is_stricter: bool, common: bool) -> str | None:
+    return f"column {column} must not be null any more" if is_stricter else _types(before, after, column, common=common)

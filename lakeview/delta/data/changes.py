@@ -45,13 +45,13 @@ class ChangeScan:
         # partitioning may have changed: what a file's own map of values names is what it was partitioned by
         names = files.select(pl.col("partition_values").map.keys().explode().unique()).to_series()
         keys = set(names.drop_nulls())
-        partitioned = Schema(tuple(f for f in self._schema if f.stored_name in keys and f not in CHANGE_FIELDS))
-        self._partitions = partition_fields(partitioned, partitioned.names)
+        partition_schema = Schema(tuple(f for f in self._schema if f.stored_name in keys and f not in CHANGE_FIELDS))
+        self._partitions = partition_fields(partition_schema, partition_schema.names)
 
     def plan(self) -> pl.DataFrame:
         """CHANGES_PLAN."""
-        recorded = pl.col("change_type").is_null()
-        source = pl.when(recorded | pl.col("feed")).then(pl.lit("feed")).otherwise(pl.lit("derived"))
+        is_recorded = pl.col("change_type").is_null()
+        source = pl.when(is_recorded | pl.col("feed")).then(pl.lit("feed")).otherwise(pl.lit("derived"))
         return self._files.with_columns(source.alias("source")).select(CHANGES_PLAN.names())
 
     def rows(self, storage: Storage) -> pl.LazyFrame:
@@ -73,11 +73,11 @@ class ChangeScan:
     def _tasks(self, files: pl.DataFrame) -> Iterator[FileTask]:
         values = partition_columns(files["partition_values"], self._partitions)
         rows = pl.DataFrame({s.name: s for s in values}).to_dicts() if values else [{}] * files.height
-        partitioned = [_is_partitioned_by(files, field) for field in self._partitions]
+        has_values = [_is_partitioned_by(files, field) for field in self._partitions]
         for i, file in enumerate(files.iter_rows(named=True)):
             values_of_file = {
                 f.name: rows[i][f.name]
-                for f, has_value in zip(self._partitions, partitioned, strict=True)
+                for f, has_value in zip(self._partitions, has_values, strict=True)
                 if has_value[i]
             }
             own: dict[str, Any] = {VERSION: file["version"], TIMESTAMP: file["timestamp"]}
@@ -96,8 +96,8 @@ class ChangeScan:
 
 
 def _selected_positions(file: Mapping[str, Any]) -> RowPositions | None:
-    selected, without = DeletionVector.of(file["selected"]), DeletionVector.of(file["without"])
-    return selected if selected is None or without is None else Without(selected, without)
+    vector, without = DeletionVector.of(file["selected"]), DeletionVector.of(file["without"])
+    return vector if vector is None or without is None else Without(vector, without)
 
 
 def _is_partitioned_by(files: pl.DataFrame, field: Field) -> pl.Series:
@@ -136,10 +136,10 @@ def _has_kinds(column: pa.Array) -> bool:
 def _read(task: FileTask, storage: Storage) -> Iterator[pa.RecordBatch]:
     """The batches of one file of changes. Errors as `read_task`; they name the version."""
     version = task.constants[VERSION]
-    recorded = CHANGE_TYPE in task.schema and CHANGE_TYPE not in task.constants
+    has_kinds = CHANGE_TYPE in task.schema and CHANGE_TYPE not in task.constants
     try:
         for batch in read_task(task, storage):
-            if recorded and not _has_kinds(batch.column(task.schema.names.index(CHANGE_TYPE))):
+            if has_kinds and not _has_kinds(batch.column(task.schema.names.index(CHANGE_TYPE))):
                 raise CorruptTableError(
                     f"change data file {task.path} of version {version} has rows without {CHANGE_TYPE}, "
                     f"or with one that is none of {', '.join(_KINDS)}",

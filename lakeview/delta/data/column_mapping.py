@@ -20,7 +20,7 @@ def table_schema(
     CorruptTableError (kind corrupt-schema) names a field that lacks what the mode asks for, or two that share it.
     """
     mode = column_mapping_mode(protocol, properties)
-    schema = parse_schema(text, mapped=mode != "none", max_depth=max_depth)
+    schema = parse_schema(text, is_mapped=mode != "none", max_depth=max_depth)
     if mode != "none":
         _check(schema, mode)
     return schema

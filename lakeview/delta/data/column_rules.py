@@ -40,7 +40,7 @@ def rules(schema: Schema, properties: Mapping[str, str], domains: pl.DataFrame) 
     return pl.DataFrame(rows, schema=RULES, orient="row")
 
 
-def recorded_rules(schema: Schema, properties: Mapping[str, str], clustered: Sequence[str] = ()) -> list[Rule]:
+def recorded_rules(schema: Schema, properties: Mapping[str, str], clustering: Sequence[str] = ()) -> list[Rule]:
     """The rows of RULES, of a table that is clustered by these columns."""
     rows = [
         Rule(None, "check", key.removeprefix(_CONSTRAINT), text)
@@ -49,24 +49,24 @@ def recorded_rules(schema: Schema, properties: Mapping[str, str], clustered: Seq
     ]
     for column, field in fields_below(schema):
         rows += [Rule(column, kind, None, text) for kind, text in _of(field)]
-        if column in clustered:
-            rows.append(Rule(column, "clustering", None, f"{clustered.index(column) + 1} of {len(clustered)}"))
+        if column in clustering:
+            rows.append(Rule(column, "clustering", None, f"{clustering.index(column) + 1} of {len(clustering)}"))
     return rows
 
 
 def clustering_columns(schema: Schema, domains: pl.DataFrame) -> list[str]:
     """The columns that data is clustered by, as `leaf_name` writes them; DOMAIN_METADATA has their physical names."""
     for text in domains.filter(domains["domain"] == CLUSTERING)["configuration"]:
-        recorded = _json(text)
-        paths = recorded.get("clusteringColumns") if isinstance(recorded, dict) else None
+        value = _json(text)
+        paths = value.get("clusteringColumns") if isinstance(value, dict) else None
         return [_clustering_column(schema, path) for path in paths] if isinstance(paths, list) else []
     return []
 
 
 def collation(field: Field) -> str | None:
     """The collation that the field's own texts are compared by, None for the binary one."""
-    recorded = field.metadata.get(_COLLATIONS)
-    for name in recorded.values() if isinstance(recorded, dict) else ():
+    collations = field.metadata.get(_COLLATIONS)
+    for name in collations.values() if isinstance(collations, dict) else ():
         if not str(name).endswith(_BINARY_COLLATION):
             return str(name)
     return None
@@ -107,16 +107,16 @@ def _identity(metadata: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _expression(recorded: Any) -> str:
+def _expression(value: Any) -> str:
     """Early writers record bare SQL, today's a JSON text: {"expression": {"expression": "x > 3"}}."""
-    expression = _json(recorded) if isinstance(recorded, str) else recorded
+    expression = _json(value) if isinstance(value, str) else value
     while isinstance(expression, dict) and "expression" in expression:
         expression = expression["expression"]
-    return expression if isinstance(expression, str) else _text(recorded)
+    return expression if isinstance(expression, str) else _text(value)
 
 
-def _text(recorded: Any) -> str:
-    return recorded if isinstance(recorded, str) else json.dumps(recorded, ensure_ascii=False)
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _json(text: str) -> Any:

@@ -23,18 +23,18 @@ def loosen(bound: pl.Series, text: pl.Series, side: Literal["min", "max"]) -> tu
     assert isinstance(bound.dtype, pl.Decimal)
     unit = 10.0**-bound.dtype.scale
     size = bound.cast(pl.Float64).abs()
-    rounded = (size >= _SAFE * unit).fill_null(value=False)
-    if not rounded.any():
-        return bound, rounded
-    rounded = rounded & ~_written_whole(text)
+    is_rounded = (size >= _SAFE * unit).fill_null(value=False)
+    if not is_rounded.any():
+        return bound, is_rounded
+    is_rounded = is_rounded & ~_written_whole(text)
     cut_off = (size == _PAST_LONG) if bound.dtype.scale == 0 else pl.repeat(False, bound.len(), eager=True)
-    rounded = (rounded | cut_off).fill_null(value=False)
+    is_rounded = (is_rounded | cut_off).fill_null(value=False)
     # the value to a double and the double to its text are half a step each; a division on the way may cost another
     slack = (size * 2.0**-51 + 3 * unit).cast(pl.Decimal(38, bound.dtype.scale), strict=False)
     fits = size * (1 + 2.0**-49) + 8 * unit < 10.0 ** (bound.dtype.precision - bound.dtype.scale)
     inside = bound.set(~fits | cut_off, None)  # an overflow would be an error for the whole column
-    moved = (inside - slack if side == "min" else inside + slack).cast(bound.dtype, strict=False)
-    return bound.zip_with(~rounded, moved), rounded
+    loose = (inside - slack if side == "min" else inside + slack).cast(bound.dtype, strict=False)
+    return bound.zip_with(~is_rounded, loose), is_rounded
 
 
 def _written_whole(text: pl.Series) -> pl.Series:

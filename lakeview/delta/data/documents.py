@@ -103,8 +103,8 @@ class _Structs:
             except UNREADABLE:
                 documents = [self._one(text, at + i, odd) for i, text in enumerate(texts)]
             _collect(documents, self._tree, iter(columns.values()))
-        decoded = {place: column.series() for place, column in columns.items()}
-        return _scatter(decoded, pl.Series(odd, dtype=pl.UInt32), exact(stats[odd], self._places)) if odd else decoded
+        series = {place: column.series() for place, column in columns.items()}
+        return _scatter(series, pl.Series(odd, dtype=pl.UInt32), exact(stats[odd], self._places)) if odd else series
 
     def _one(self, text: str, row: int, odd: list[int]) -> msgspec.Struct:
         """A document, an empty one where it is not as expected; `odd` gets its row then."""
@@ -152,14 +152,14 @@ class _Column:
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
         self._code, self._type = _PACKED.get(kind, ("", None))
-        self._packed: list[bytes] = []
+        self._packed_values: list[bytes] = []
         self._values: list[Any] = []
         self._pieces: list[pl.Series] = []
 
     def extend(self, values: Sequence[Any]) -> None:
         if self._code:
             try:
-                self._packed.append(struct.pack(f"{len(values)}{self._code}", *values))
+                self._packed_values.append(struct.pack(f"{len(values)}{self._code}", *values))
                 return
             except (struct.error, OverflowError):  # null, NaN as a word, or out of range
                 self._code = ""
@@ -171,10 +171,10 @@ class _Column:
     def series(self) -> pl.Series:
         """All of them."""
         pieces = self._pieces
-        if self._packed:
-            data = pa.py_buffer(b"".join(self._packed))
-            packed = pl.Series(pa.Array.from_buffers(self._type, data.size // 8, [None, data]))
-            pieces = [_counts(packed) if self._kind is Kind.COUNT else packed, *pieces]
+        if self._packed_values:
+            data = pa.py_buffer(b"".join(self._packed_values))
+            numbers = pl.Series(pa.Array.from_buffers(self._type, data.size // 8, [None, data]))
+            pieces = [_counts(numbers) if self._kind is Kind.COUNT else numbers, *pieces]
         if self._values or not pieces:
             pieces = [*pieces, _column(self._values, self._kind)]
         return pl.concat(pieces) if len(pieces) > 1 else pieces[0]

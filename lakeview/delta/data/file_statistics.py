@@ -26,8 +26,8 @@ class FileStatistics:
     to `prefix` characters, a maximum upwards; timestamps to milliseconds, a maximum upwards; NaN is left out.
     """
 
-    def __init__(self, indexed: Collection[Path] | None = None, *, prefix: int = STRING_PREFIX) -> None:
-        self._indexed = indexed
+    def __init__(self, indexed_leaves: Collection[Path] | None = None, *, prefix: int = STRING_PREFIX) -> None:
+        self._indexed_leaves = indexed_leaves
         self._prefix = prefix
         self._nulls: dict[Path, int] = {}
         self._bounds: dict[Path, tuple[Any, Any] | None] = {}
@@ -54,7 +54,7 @@ class FileStatistics:
         self._count(path, nulls, _bounds(values) if has_bounds else _NOTHING)
 
     def _is_indexed(self, path: Path) -> bool:
-        return self._indexed is None or path in self._indexed
+        return self._indexed_leaves is None or path in self._indexed_leaves
 
     def _count(self, path: Path, nulls: int, bounds: tuple[Any, Any] | None) -> None:
         if self._is_indexed(path):

@@ -50,8 +50,8 @@ def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Se
         case "modified":
             return adds.select(moments("modified")).to_series()
         case "partition":
-            typed = partition_columns(adds["partition_values"], partitions)
-            return pl.DataFrame({s.name: s for s in typed}).to_struct("partition")
+            columns = partition_columns(adds["partition_values"], partitions)
+            return pl.DataFrame({s.name: s for s in columns}).to_struct("partition")
         case "partition_text":
             if not partitions:
                 return pl.Series("partition_text", [None] * adds.height, dtype=pl.String)

@@ -32,15 +32,15 @@ def with_statistics(
     checkpoints are searched for theirs.
     """
     reader = LeafStatistics(leaves, prefix)
-    first = next((files.version for added, files in bases if added is None), -1)
+    first = next((files.version for version, files in bases if version is None), -1)
     parts = [_read(reader, adds) for adds in _adds(log, first)]
     paths = None if of_all else lives["path"].unique()
-    parts += [_base(log, added, files, reader, paths) for added, files in bases]
+    parts += [_base(log, version, files, reader, paths) for version, files in bases]
     statistics = pl.concat(parts, rechunk=False)
-    joined = _join_statistics(lives, statistics)
-    if joined.height > lives.height:  # a file is named twice: rare, and to look for it takes half as long as the join
-        joined = _join_statistics(lives, statistics.unique(_IDENTITY, keep="last"))
-    fields = joined["statistics"].struct.unnest().get_columns()[1:]
+    rows = _join_statistics(lives, statistics)
+    if rows.height > lives.height:  # a file is named twice: rare, and to look for it takes half as long as the join
+        rows = _join_statistics(lives, statistics.unique(_IDENTITY, keep="last"))
+    fields = rows["statistics"].struct.unnest().get_columns()[1:]
     columns = {leaf_name(path): field for (path, _, _), field in zip(leaves, fields, strict=True)}
     if not columns:
         return lives
@@ -60,7 +60,7 @@ def _nothing(reader: LeafStatistics) -> pl.DataFrame:
 
 
 def _base(
-    log: TableLog, added: int | None, files: CheckpointFiles, reader: LeafStatistics, paths: pl.Series | None
+    log: TableLog, version: int | None, files: CheckpointFiles, reader: LeafStatistics, paths: pl.Series | None
 ) -> pl.DataFrame:
     """The statistics of a checkpoint's files, or those with these paths, as added at a version; none of one that cannot
     be read."""
@@ -73,7 +73,7 @@ def _base(
         return _nothing(reader)
     if "statistics" not in adds.columns:
         return _nothing(reader)
-    return adds.with_columns(pl.lit(added, pl.Int64).alias("added")).select(*_IDENTITY, "statistics")
+    return adds.with_columns(pl.lit(version, pl.Int64).alias("added")).select(*_IDENTITY, "statistics")
 
 
 def _adds(log: TableLog, above: int) -> Iterator[pl.DataFrame]:

@@ -59,20 +59,20 @@ def _digits_behind_point(text: str) -> int:
         _, digits, exponent = Decimal(text).as_tuple()
     except InvalidOperation:
         return 0
-    needed = len("".join(map(str, digits)).rstrip("0"))
-    return needed - len(digits) - exponent if needed and isinstance(exponent, int) else 0
+    count = len("".join(map(str, digits)).rstrip("0"))
+    return count - len(digits) - exponent if count and isinstance(exponent, int) else 0
 
 
 def instants(text: pl.Series) -> pl.Series:
     """Timestamps with a zone, with Z or without (then UTC), a blank or a T between date and time, or a day alone."""
     text = _with_time(text)
-    zoned = text.str.contains(r"[+-]\d\d:?\d\d$")
+    has_zone = text.str.contains(r"[+-]\d\d:?\d\d$")
     naive = text.str.strip_suffix("Z").str.to_datetime(_ZONELESS, time_unit="us", strict=False)
-    if not zoned.any():
+    if not has_zone.any():
         return naive.dt.replace_time_zone("UTC")
     offset = text.str.to_datetime(f"{_ZONELESS}%:z", time_unit="us", strict=False).dt.convert_time_zone("UTC")
     return pl.select(
-        pl.when(zoned).then(offset).otherwise(naive.dt.replace_time_zone("UTC")).alias(text.name)
+        pl.when(has_zone).then(offset).otherwise(naive.dt.replace_time_zone("UTC")).alias(text.name)
     ).to_series()
 
 

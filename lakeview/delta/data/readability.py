@@ -35,7 +35,7 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame, fold
     """
     bases = {c.version for c in log.checkpoints()}
     every = _every(log)
-    broken = history.unreadable_commits()
+    broken_commits = history.unreadable_commits()
     problems = log.broken_checkpoints()
     with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as pool:  # each takes seconds of a million files
         listing = pool.submit(folder.take, log.latest)
@@ -49,9 +49,9 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame, fold
     protocols, metadata, unreadable = history.definitions.in_force()
     problems = unreadable | history.problems | problems
     bases -= problems.keys()
-    reasons = _broken_runs(every, bases, broken | problems)
-    refused = _refused_versions(protocols, metadata, every, log.storage.config.max_schema_depth)
-    reasons = _file_problems(lives, names, log.storage, every) | refused | reasons
+    reasons = _broken_runs(every, bases, broken_commits | problems)
+    refusals = _refused_versions(protocols, metadata, every, log.storage.config.max_schema_depth)
+    reasons = _file_problems(lives, names, log.storage, every) | refusals | reasons
     return _versions(every, [v not in reasons for v in every], [reasons.get(v) for v in every], times)
 
 
@@ -73,7 +73,7 @@ def _versions(
     return frame.reverse().join(times, on="version", how="left", maintain_order="left").select(VERSIONS.names())
 
 
-def _broken_runs(versions: list[int], bases: set[int], broken: Mapping[int, str]) -> dict[int, str]:
+def _broken_runs(versions: list[int], bases: set[int], broken_commits: Mapping[int, str]) -> dict[int, str]:
     """Versions that no unbroken run of commits from a base reaches."""
     reasons: dict[int, str] = {}
     reason: str | None = None
@@ -81,8 +81,8 @@ def _broken_runs(versions: list[int], bases: set[int], broken: Mapping[int, str]
     for version in versions:
         if version in bases:
             reason = None
-        elif version in broken:
-            reason = reason or broken[version]
+        elif version in broken_commits:
+            reason = reason or broken_commits[version]
         elif previous is None and version > 0:
             reason = f"the log starts at version {version}, and no checkpoint lies at or below it"
         elif previous is not None and version != previous + 1:
@@ -162,16 +162,16 @@ def _file_problems(lives: pl.DataFrame, names: pl.Series, storage: Storage, vers
     is_outside = [key.startswith("../") or is_absolute(key) for key in keys.gather(maybe)]
     nowhere = pl.Series([False], dtype=pl.Boolean).new_from_index(0, keys.len())
     outside = nowhere.scatter(maybe, pl.Series(is_outside, dtype=pl.Boolean))
-    keyed = lives.with_columns(keys.alias("key"))
-    missing = keyed.filter(~outside).join(names.to_frame("key"), on="key", how="anti")
-    refused = _refused_places(keyed.filter(outside), storage)
+    with_keys = lives.with_columns(keys.alias("key"))
+    missing = with_keys.filter(~outside).join(names.to_frame("key"), on="key", how="anti")
+    refused_files = _refused_places(with_keys.filter(outside), storage)
     reasons: dict[int, str] = {}
     for files, one, many in (
-        (refused, "lies outside the table and the allowed roots", "lie outside the table and the allowed roots"),
+        (refused_files, "lies outside the table and the allowed roots", "lie outside the table and the allowed roots"),
         (missing, "is missing from the store", "are missing from the store"),
     ):
-        masked = files.join(vectors, on="path", how="semi").height > 0
-        what = "data files and deletion vectors" if masked else "data files"
+        has_vectors = files.join(vectors, on="path", how="semi").height > 0
+        what = "data files and deletion vectors" if has_vectors else "data files"
         for version, count in _counts(files, versions).items():
             reasons.setdefault(version, f"{count:,} of its {what} {one if count == 1 else many}")
     return reasons
@@ -180,8 +180,8 @@ def _file_problems(lives: pl.DataFrame, names: pl.Series, storage: Storage, vers
 def _refused_places(files: pl.DataFrame, storage: Storage) -> pl.DataFrame:
     """Those of the files that may not be opened, decided for each folder: nothing is asked of the store."""
     folders = files["key"].str.replace(r"[^/]*$", "")
-    refused = [folder for folder in folders.unique() if not _is_allowed(folder, storage)]
-    return files.filter(folders.is_in(pl.Series(refused, dtype=pl.String).implode()))
+    refused_folders = [folder for folder in folders.unique() if not _is_allowed(folder, storage)]
+    return files.filter(folders.is_in(pl.Series(refused_folders, dtype=pl.String).implode()))
 
 
 def _is_allowed(folder: str, storage: Storage) -> bool:
@@ -195,11 +195,11 @@ def _is_allowed(folder: str, storage: Storage) -> bool:
 def _counts(files: pl.DataFrame, versions: list[int]) -> dict[int, int]:
     """How many of these files are live in each version that has any of them."""
     start = pl.col("added").fill_null(versions[0])
-    ended = pl.col("removed").is_not_null()
+    is_removed = pl.col("removed").is_not_null()
     steps = pl.concat(
         [
             files.select(start.alias("version"), pl.lit(1).alias("step")),
-            files.filter(ended).select(pl.col("removed").alias("version"), pl.lit(-1).alias("step")),
+            files.filter(is_removed).select(pl.col("removed").alias("version"), pl.lit(-1).alias("step")),
         ]
     )
     if not steps.height:

@@ -34,12 +34,12 @@ class Scan:
         partitions: Sequence[Field],
         root: str,
         *,
-        tracked: Schema | None = None,
+        tracked_schema: Schema | None = None,
     ) -> None:
-        """`tracked`: the schema with the columns of row tracking, if rows are wanted with them."""
+        """`tracked_schema`: the one with the columns of row tracking, if rows are wanted with them."""
         self._replay = replay
         self._schema = schema
-        self._tracked = tracked
+        self._tracked_schema = tracked_schema
         self._partitions = partitions
         self._root = root
 
@@ -73,12 +73,12 @@ class Scan:
             bounds = _Columns(adds, self._partitions, self._leaves(node)).bounds
             adds = adds.filter(may_match(node, bounds, adds.height))
         tasks = self.tasks_of(adds)
-        if self._tracked is None:
+        if self._tracked_schema is None:
             return adds, tasks
         numbers = adds.select("base_row_id", "default_row_commit_version").rows()
-        own = self._tracked.fields[-2:]
+        own = self._tracked_schema.fields[-2:]
         return adds, [
-            replace(task, schema=self._tracked, fallbacks=tracking_fallbacks(own, base, version))
+            replace(task, schema=self._tracked_schema, fallbacks=tracking_fallbacks(own, base, version))
             for task, (base, version) in zip(tasks, numbers, strict=True)
         ]
 
@@ -111,7 +111,7 @@ class Scan:
         leaves = self._leaves(node)
         columns = ["size", "vector", *(["partition_values"] if self._partitions else [])]
         columns += [name for name in more if name not in columns]
-        if self._tracked is not None:
+        if self._tracked_schema is not None:
             columns += [name for name in ("base_row_id", "default_row_commit_version") if name not in columns]
         reader = LeafStatistics(leaves, string_prefix(self._replay.properties)) if leaves else None
         return self._replay.adds(columns, reader).with_columns(sizes())

@@ -24,10 +24,10 @@ _ID = "delta.columnMapping.id"
 _PHYSICAL_NAME = "delta.columnMapping.physicalName"
 
 
-def parse_schema(text: str | None, *, mapped: bool = False, max_depth: int = 64) -> Schema:
+def parse_schema(text: str | None, *, is_mapped: bool = False, max_depth: int = 64) -> Schema:
     """The schema in a metaData action. CorruptTableError says what in it is no schema.
 
-    `mapped`: column mapping is on, so ids and physical names in the metadata count; otherwise they are ignored.
+    `is_mapped`: column mapping is on, so ids and physical names in the metadata count; otherwise they are ignored.
     A type name that no specification knows stays as it is: the schema can be shown, rows of it cannot be read.
     """
     if text is None:  # old tests and engines write metaData without a schema
@@ -36,10 +36,10 @@ def parse_schema(text: str | None, *, mapped: bool = False, max_depth: int = 64)
         value = msgspec.json.decode(text)  # refuses lone surrogates, which no frame can hold
     except (msgspec.DecodeError, RecursionError) as error:
         raise broken_schema(f"schemaString is not JSON: {error}") from error
-    parsed = _type(value, mapped, max_depth, "schemaString")
-    if not isinstance(parsed, StructType):
-        raise broken_schema(f"schemaString is {parsed}, a struct was expected")
-    return Schema(parsed.fields)
+    type_ = _type(value, is_mapped, max_depth, "schemaString")
+    if not isinstance(type_, StructType):
+        raise broken_schema(f"schemaString is {type_}, a struct was expected")
+    return Schema(type_.fields)
 
 
 def broken_schema(message: str) -> CorruptTableError:
@@ -52,29 +52,29 @@ def broken_schema(message: str) -> CorruptTableError:
     )
 
 
-def _type(value: Any, mapped: bool, depth: int, place: str) -> DataType:
+def _type(value: Any, is_mapped: bool, depth: int, place: str) -> DataType:
     if depth <= 0:
         raise broken_schema(f"{place} is nested too deeply")
     if isinstance(value, str):
         return primitive_type(value, place)
     match value:
         case {"type": "struct", "fields": list(fields)}:
-            columns = tuple(_field(f, mapped, depth - 1, place) for f in fields)
+            columns = tuple(_field(f, is_mapped, depth - 1, place) for f in fields)
             names = [f.name for f in columns]
             if len(set(names)) != len(names):
                 twice = next(n for n in names if names.count(n) > 1)
                 raise broken_schema(f"{place} has two columns called {twice}")
             return StructType(columns)
         case {"type": "array", "elementType": element}:
-            return ArrayType(_type(element, mapped, depth - 1, f"{place}.element"), _flag(value, "containsNull"))
+            return ArrayType(_type(element, is_mapped, depth - 1, f"{place}.element"), _flag(value, "containsNull"))
         case {"type": "map", "keyType": key, "valueType": of}:
             return MapType(
-                _type(key, mapped, depth - 1, f"{place}.key"),
-                _type(of, mapped, depth - 1, f"{place}.value"),
+                _type(key, is_mapped, depth - 1, f"{place}.key"),
+                _type(of, is_mapped, depth - 1, f"{place}.value"),
                 _flag(value, "valueContainsNull"),
             )
-        case {"type": "udt", "sqlType": stored}:
-            return _type(stored, mapped, depth - 1, place)
+        case {"type": "udt", "sqlType": sql_type}:
+            return _type(sql_type, is_mapped, depth - 1, place)
         case {"type": "variant"}:  # the form of the protocol's example, Variant Type
             return VARIANT
     raise broken_schema(f"{place} holds {json.dumps(value)[:80]}, which is no type")
@@ -94,16 +94,16 @@ def primitive_type(name: str, place: str) -> DataType:
     return PrimitiveType(name)
 
 
-def _field(value: Any, mapped: bool, depth: int, place: str) -> Field:
+def _field(value: Any, is_mapped: bool, depth: int, place: str) -> Field:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or "type" not in value:
         raise broken_schema(f"{place} holds {json.dumps(value)[:80]}, which is no field")
     name = value["name"]
     metadata = value.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    field_id, physical = (metadata.get(_ID), metadata.get(_PHYSICAL_NAME)) if mapped else (None, None)
+    field_id, physical = (metadata.get(_ID), metadata.get(_PHYSICAL_NAME)) if is_mapped else (None, None)
     return Field(
         name,
-        _type(value["type"], mapped, depth, f"{place}.{name}"),
+        _type(value["type"], is_mapped, depth, f"{place}.{name}"),
         _flag(value, "nullable"),
         metadata,
         field_id if isinstance(field_id, int) else None,

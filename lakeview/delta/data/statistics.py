@@ -96,19 +96,19 @@ class LeafStatistics:
         keys = {"nullCount": ("nullCount", "nullCounts")}
         self.leaves = [".".join((key, *rest)) for top, *rest in self._places for key in keys.get(top, (top,))]
 
-    def read(self, stats: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
+    def read(self, stats: pl.Series | None, structs: pl.Series | None, rows: int) -> pl.Series:
         """The struct column, from documents and from structs; where both say something the document counts."""
         if not self.is_sample:
-            return self._read(stats, parsed, rows)
+            return self._read(stats, structs, rows)
         count = math.ceil(rows * self._share)  # some of each batch, however small batches are
         sample = pl.int_range(rows, dtype=pl.UInt32, eager=True).sample(count, seed=_SEED).sort()
-        part = [None if column is None else column.gather(sample) for column in (stats, parsed)]
+        part = [None if column is None else column.gather(sample) for column in (stats, structs)]
         places = pl.Series([None], dtype=pl.UInt32).new_from_index(0, rows)
         places = places.scatter(sample, pl.int_range(sample.len(), dtype=pl.UInt32, eager=True))
         return self._read(part[0], part[1], sample.len()).gather(places)
 
-    def _read(self, stats: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
-        structs = ParsedStatistics(parsed)
+    def _read(self, stats: pl.Series | None, stats_parsed: pl.Series | None, rows: int) -> pl.Series:
+        structs = ParsedStatistics(stats_parsed)
         documents = null_columns(rows, self._places) if stats is None else self._documents.decode(stats)
         tight = first_known(documents[_TIGHT], structs.find(_TIGHT, pl.Boolean())).fill_null(value=True)
         count = first_known(documents[_RECORDS], structs.find(_RECORDS, pl.Int64()))
@@ -121,13 +121,13 @@ class LeafStatistics:
         # one query for all columns: a query for each part of each of them would cost more than the work
         return pl.DataFrame(columns).select(structs_of).to_struct("statistics")
 
-    def _column(self, documents: Columns, parsed: ParsedStatistics, path: Path, field: Field) -> dict[str, pl.Series]:
+    def _column(self, documents: Columns, structs: ParsedStatistics, path: Path, field: Field) -> dict[str, pl.Series]:
         """`nulls`, and of a type with bounds `min`, `max`; `sure`: where both occur among the values, if not
         everywhere."""
         nulls = first_known(
             documents["nullCount", *path],
-            parsed.find(("nullCount", *path), pl.Int64()),
-            parsed.find(("nullCounts", *path), pl.Int64()),
+            structs.find(("nullCount", *path), pl.Int64()),
+            structs.find(("nullCounts", *path), pl.Int64()),
         )
         parts = {"nulls": nulls}
         if bound_kind(field.type) is None:
@@ -135,13 +135,13 @@ class LeafStatistics:
         dtype = polars_type(field.type)
         for side, key in _SIDES:
             raw = documents[key, *path]
-            bound = within_calendar(first_known(typed_bounds(raw, field.type), parsed.find((key, *path), dtype)))
+            bound = within_calendar(first_known(typed_bounds(raw, field.type), structs.find((key, *path), dtype)))
             sure = self._precise(bound, raw, field.type)
             if side == "max" and sure is not None and isinstance(bound.dtype, pl.Datetime):
                 bound = _raise_bounds(bound, sure)
             if isinstance(field.type, DecimalType):
-                bound, rounded = loosen(bound, raw, side)
-                sure = ~rounded
+                bound, is_rounded = loosen(bound, raw, side)
+                sure = ~is_rounded
             if _was_float(field):
                 single = bound.cast(pl.Float32).cast(pl.Float64)
                 sure = single == bound
@@ -194,8 +194,8 @@ def table_statistics(replay: TableState, leaves: Sequence[Leaf], share: float = 
 
 def statistics_frame(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
     """STATISTICS from FILE_ACTIONS with `stats` and, where a checkpoint had it, `stats_parsed`."""
-    parsed = adds["stats_parsed"] if "stats_parsed" in adds.columns else None
-    return _statistics(adds.with_columns(LeafStatistics(leaves).read(adds["stats"], parsed, adds.height)), leaves)
+    structs = adds["stats_parsed"] if "stats_parsed" in adds.columns else None
+    return _statistics(adds.with_columns(LeafStatistics(leaves).read(adds["stats"], structs, adds.height)), leaves)
 
 
 def _statistics(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:

@@ -75,10 +75,10 @@ def widens_in_iceberg(before: DataType, after: DataType) -> bool:
 
 def type_changes(field: Field) -> list[Mapping[str, Any]]:
     """The entries of a field: fromType, toType and perhaps fieldPath and tableVersion, as recorded."""
-    recorded = field.metadata.get(TYPE_CHANGES)
-    if recorded is None:
+    entries = field.metadata.get(TYPE_CHANGES)
+    if entries is None:
         return []
-    return [e if isinstance(e, dict) else {} for e in (recorded if isinstance(recorded, list) else [recorded])]
+    return [e if isinstance(e, dict) else {} for e in (entries if isinstance(entries, list) else [entries])]
 
 
 def _type(name: Any, place: str) -> DataType:

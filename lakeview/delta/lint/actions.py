@@ -57,13 +57,13 @@ def _commits(number: int) -> str:
 
 def once_a_file(facts: LogFacts) -> Iterator[Finding]:
     """No file is added and removed, or added twice, in one version: actions inside a commit have no order."""
-    keyed = facts.events.group_by("version", *KEY, maintain_order=True).agg(
+    counts = facts.events.group_by("version", *KEY, maintain_order=True).agg(
         pl.col("added").sum().alias("adds"), (~pl.col("added")).sum().alias("removes"), pl.col("path").first()
     )
     for claim, rows in (
-        ("added and removed in the same version", keyed.filter((pl.col("adds") > 0) & (pl.col("removes") > 0))),
-        ("added twice in the same version", keyed.filter((pl.col("adds") > 1) & (pl.col("removes") == 0))),
-        ("removed twice in the same version", keyed.filter((pl.col("removes") > 1) & (pl.col("adds") == 0))),
+        ("added and removed in the same version", counts.filter((pl.col("adds") > 0) & (pl.col("removes") > 0))),
+        ("added twice in the same version", counts.filter((pl.col("adds") > 1) & (pl.col("removes") == 0))),
+        ("removed twice in the same version", counts.filter((pl.col("removes") > 1) & (pl.col("adds") == 0))),
     ):
         if rows.height:
             yield finding(
@@ -103,9 +103,9 @@ def append_only(facts: LogFacts) -> Iterator[Finding]:
     rules = pl.DataFrame(spans, schema={"version": pl.Int64(), "on": pl.Boolean()}, orient="row").unique(
         "version", keep="last", maintain_order=True
     )
-    removed = facts.events.filter(~pl.col("added") & pl.col("data_change")).sort("version")
+    removes = facts.events.filter(~pl.col("added") & pl.col("data_change")).sort("version")
     # a commit that turns the rule on or off is judged by what held before it
-    before = removed.with_columns(pl.col("version") - 1).join_asof(rules.sort("version"), on="version")
+    before = removes.with_columns(pl.col("version") - 1).join_asof(rules.sort("version"), on="version")
     wrong = before.filter(pl.col("on")).with_columns(pl.col("version") + 1)
     if wrong.height:
         yield finding(

@@ -94,9 +94,9 @@ def _txns_and_domains(facts: LogFacts, actual: Checkpoint, older: Checkpoint | N
     yield from _txns({t.app_id: t for t in actual.txns()}, txns)
     domains = {d.domain: d for d in ([] if older is None else older.domains())}
     domains |= {d.domain: d for v, d in facts.domains if v in span}
-    expected = {d.domain: d.configuration for d in domains.values() if not d.removed}
-    recorded = {d.domain: d.configuration for d in actual.domains() if not d.removed}
-    yield from ((f"domain {name}", recorded.get(name), expected.get(name)) for name in _differ(recorded, expected))
+    other = {d.domain: d.configuration for d in domains.values() if not d.removed}
+    own = {d.domain: d.configuration for d in actual.domains() if not d.removed}
+    yield from ((f"domain {name}", own.get(name), other.get(name)) for name in _differ(own, other))
 
 
 def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first: int) -> Iterator[Pair]:
@@ -106,15 +106,15 @@ def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first:
         KEY, keep="last", maintain_order=True
     )
     columns = [*KEY, "path", "size", "records", "deleted_records"]
-    expected = tail.filter("added").select(columns)
+    log_files = tail.filter("added").select(columns)
     if older is not None:
         rest = _live(older).join(tail.select(KEY), on=KEY, how="anti", nulls_equal=True)
-        expected = pl.concat([rest, expected])
+        log_files = pl.concat([rest, log_files])
     own = _live(actual)
-    missing = expected.join(own, on=KEY, how="anti", nulls_equal=True)
-    extra = own.join(expected, on=KEY, how="anti", nulls_equal=True)
+    missing = log_files.join(own, on=KEY, how="anti", nulls_equal=True)
+    extra = own.join(log_files, on=KEY, how="anti", nulls_equal=True)
     if missing.height or extra.height:
-        yield "files", own.height, expected.height
+        yield "files", own.height, log_files.height
     if missing.height:
         yield (
             f"{count_text(missing.height, 'file')} lost ({some(missing['path'].head(2).to_list(), missing.height)})",
@@ -124,7 +124,7 @@ def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first:
     if extra.height:
         names = some(extra["path"].head(2).to_list(), extra.height)
         yield f"{count_text(extra.height, 'file')} too many ({names})", "live", "gone"
-    both = own.join(expected, on=KEY, how="inner", nulls_equal=True, suffix="_log")
+    both = own.join(log_files, on=KEY, how="inner", nulls_equal=True, suffix="_log")
     for column in ("size", "records", "deleted_records"):
         wrong = both.filter(pl.col(column) != pl.col(f"{column}_log"))  # unknown on either side is no disagreement
         if wrong.height:
@@ -134,8 +134,8 @@ def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first:
 
 def _live(checkpoint: Checkpoint) -> pl.DataFrame:
     adds = checkpoint.adds(["size", "stats", "parsed_records"])
-    parsed = adds["parsed_records"] if "parsed_records" in adds.columns else None
-    counts = records(adds["stats"], parsed)
+    parsed_counts = adds["parsed_records"] if "parsed_records" in adds.columns else None
+    counts = records(adds["stats"], parsed_counts)
     return adds.with_columns(counts).select(*KEY, "path", "size", "records", "deleted_records")
 
 
@@ -153,39 +153,39 @@ def _inside(checkpoint: Checkpoint) -> Iterator[str]:
         yield some(both["path"].head(3).to_list(), both.height)
 
 
-def _protocols(actual: Protocol | None, expected: Protocol | None) -> Iterator[Pair]:
-    if expected is None or actual == expected:
+def _protocols(actual: Protocol | None, log_protocol: Protocol | None) -> Iterator[Pair]:
+    if log_protocol is None or actual == log_protocol:
         return
     if actual is None:
-        yield "protocol", "none", f"reader {expected.min_reader_version}, writer {expected.min_writer_version}"
+        yield "protocol", "none", f"reader {log_protocol.min_reader_version}, writer {log_protocol.min_writer_version}"
         return
-    yield from protocol_differences(actual, expected)
+    yield from protocol_differences(actual, log_protocol)
 
 
-def protocol_differences(actual: Protocol, expected: Protocol) -> Iterator[Pair]:
+def protocol_differences(actual: Protocol, log_protocol: Protocol) -> Iterator[Pair]:
     """Where two protocol actions differ; the order of features means nothing, nor does an empty list of them."""
     for name in ("min_reader_version", "min_writer_version"):
-        if getattr(actual, name) != getattr(expected, name):
-            yield name, getattr(actual, name), getattr(expected, name)
+        if getattr(actual, name) != getattr(log_protocol, name):
+            yield name, getattr(actual, name), getattr(log_protocol, name)
     for name in ("reader_features", "writer_features"):
-        own, other = sorted(getattr(actual, name) or ()), sorted(getattr(expected, name) or ())
+        own, other = sorted(getattr(actual, name) or ()), sorted(getattr(log_protocol, name) or ())
         if own != other:
             yield name, own, other
 
 
-def _metadatas(actual: Metadata | None, expected: Metadata | None) -> Iterator[Pair]:
-    if expected is None:
+def _metadatas(actual: Metadata | None, log_metadata: Metadata | None) -> Iterator[Pair]:
+    if log_metadata is None:
         return
     if actual is None:
-        yield "metaData", "none", expected.id
+        yield "metaData", "none", log_metadata.id
         return
-    yield from metadata_differences(actual, expected)
+    yield from metadata_differences(actual, log_metadata)
 
 
-def metadata_differences(actual: Metadata, expected: Metadata) -> Iterator[Pair]:
+def metadata_differences(actual: Metadata, log_metadata: Metadata) -> Iterator[Pair]:
     """Where two metaData actions differ in what readers act upon."""
     for name in ("id", "schema_string", "partition_columns", "properties"):
-        own, other = getattr(actual, name) or None, getattr(expected, name) or None
+        own, other = getattr(actual, name) or None, getattr(log_metadata, name) or None
         if own != other and not (name == "schema_string" and _same_document(own, other)):
             yield name, own, other
 
@@ -198,15 +198,15 @@ def _same_document(own: str | None, other: str | None) -> bool:
         return False
 
 
-def _txns(actual: dict[str, Txn], expected: dict[str, Txn]) -> Iterator[Pair]:
+def _txns(actual: dict[str, Txn], log_txns: dict[str, Txn]) -> Iterator[Pair]:
     """A txn that the log has and the checkpoint has not may have expired, if it says how old it is."""
-    for app in sorted({*actual, *expected}):
-        own, other = actual.get(app), expected.get(app)
+    for app in sorted({*actual, *log_txns}):
+        own, other = actual.get(app), log_txns.get(app)
         if own is None and other is not None and other.last_updated is not None:
             continue
         if (None if own is None else own.version) != (None if other is None else other.version):
             yield f"txn of {app}", None if own is None else own.version, None if other is None else other.version
 
 
-def _differ(actual: dict[str, str], expected: dict[str, str]) -> list[str]:
-    return [name for name in sorted({*actual, *expected}) if actual.get(name) != expected.get(name)]
+def _differ(actual: dict[str, str], log_values: dict[str, str]) -> list[str]:
+    return [name for name in sorted({*actual, *log_values}) if actual.get(name) != log_values.get(name)]

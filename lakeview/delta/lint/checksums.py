@@ -28,12 +28,12 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
     """`.crc` files against the table as the log tells it: files, bytes, protocol, metadata."""
     names = facts.files.filter(pl.col("kind") == "crc").select("name", "version")
     wrong: list[tuple[int, list[Pair]]] = []
-    garbled: list[int] = []
+    broken_versions: list[int] = []
     totals = _totals(facts)
     for name, version in names.sort("version").tail(_NEWEST).iter_rows():
         figures = json_file(facts.read(name))
         if figures is None:
-            garbled.append(version)
+            broken_versions.append(version)
         elif pairs := list(_compare(facts, figures, version, totals.get(version))):
             wrong.append((version, pairs))
     if wrong:
@@ -46,14 +46,14 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
             place=f"{wrong[0][0]:020d}.crc",
             remedy="the log wins; engines that trust checksums give wrong counts or refuse: delete the files",
         )
-    if garbled:
+    if broken_versions:
         yield finding(
             "checksum-unreadable",
             Severity.NOTE,
-            f"{count_text(len(garbled), 'version checksum')} cannot be read",
-            versions(garbled),
+            f"{count_text(len(broken_versions), 'version checksum')} cannot be read",
+            versions(broken_versions),
             section="Version Checksum File",
-            place=f"{garbled[0]:020d}.crc",
+            place=f"{broken_versions[0]:020d}.crc",
         )
 
 
@@ -81,12 +81,12 @@ def _totals(facts: LogFacts) -> dict[int, tuple[int, int]]:
 
 def _compare(facts: LogFacts, figures: dict[str, Any], version: int, totals: tuple[int, int] | None) -> Iterator[Pair]:
     for name, actual in zip(("numFiles", "tableSizeBytes"), totals or (None, None), strict=True):
-        recorded = long(figures.get(name))
-        if recorded is not None and actual is not None and recorded != actual:
-            yield name, recorded, actual
+        figure = long(figures.get(name))
+        if figure is not None and actual is not None and figure != actual:
+            yield name, figure, actual
     for name in ("numMetadata", "numProtocol"):
-        if (recorded := long(figures.get(name))) is not None and recorded != 1:
-            yield name, recorded, 1
+        if (figure := long(figures.get(name))) is not None and figure != 1:
+            yield name, figure, 1
     if totals is not None:
         yield from _actions_compared(facts, figures, version)
 
@@ -120,12 +120,12 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
         except CorruptTableError:
             unreadable.append(name)
             continue
-        expected = facts.events.filter(pl.col("version").is_between(start, end)).unique(
+        newest = facts.events.filter(pl.col("version").is_between(start, end)).unique(
             KEY, keep="last", maintain_order=True
         )
         columns = [*KEY, "added"]
         twice = actions.height - actions.unique(KEY).height
-        extra = actions.select(columns).join(expected.select(columns), on=columns, how="anti", nulls_equal=True).height
+        extra = actions.select(columns).join(newest.select(columns), on=columns, how="anti", nulls_equal=True).height
         if twice or extra:
             odd.append(f"{name}: {count_text(twice, 'file')} twice, {extra:,} not as the commits leave them")
     if odd:
@@ -196,12 +196,12 @@ def _its(number: int) -> str:
 
 def _sums(facts: LogFacts) -> pl.DataFrame:
     """Files added and removed, rows and bytes added by version; rows are null where a file does not count them."""
-    added = pl.col("added")
-    rows = pl.col("records").filter(added)
+    is_add = pl.col("added")
+    rows = pl.col("records").filter(is_add)
     return facts.events.group_by("version").agg(
-        added.sum().cast(pl.Int64).alias("added"),
-        (~added).sum().cast(pl.Int64).alias("removed"),
+        is_add.sum().cast(pl.Int64).alias("added"),
+        (~is_add).sum().cast(pl.Int64).alias("removed"),
         pl.when(rows.null_count() == 0).then(rows.sum()).alias("rows"),
-        pl.col("size").filter(added).sum().alias("bytes"),
+        pl.col("size").filter(is_add).sum().alias("bytes"),
         pl.col("deletion_vector").is_not_null().any().alias("vectors"),
     )

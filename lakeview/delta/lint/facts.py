@@ -105,8 +105,8 @@ class LogFacts:
             versions = files["version"][start : start + _CHUNK].to_list()
             commits, troubles = self._commits(versions)
             by_version = {c.version: c for c in commits}
-            for version, modified in zip(versions, times[start : start + _CHUNK], strict=True):
-                row = {"version": version, "modified": modified, "trouble": troubles.get(version)}
+            for version, file_time in zip(versions, times[start : start + _CHUNK], strict=True):
+                row = {"version": version, "modified": file_time, "trouble": troubles.get(version)}
                 contents.rows.append(row | (commit_row(by_version[version]) if version in by_version else {}))
             contents.events.append(file_events(commits, self.storage.root))
             contents.protocols += only("protocol", commits)
@@ -253,7 +253,7 @@ class LogFacts:
             return None
         try:
             depth = self.storage.config.max_schema_depth
-            return parse_schema(self.latest_metadata.schema_string, mapped=self.has_column_mapping, max_depth=depth)
+            return parse_schema(self.latest_metadata.schema_string, is_mapped=self.has_column_mapping, max_depth=depth)
         except CorruptTableError:
             return None
 

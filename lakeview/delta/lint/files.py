@@ -31,15 +31,15 @@ def paths(facts: LogFacts) -> Iterator[Finding]:
     outside = live.filter(pl.Series([_outside(key) for key in live["key"]], dtype=pl.Boolean))
     if not outside.height:
         return
-    cloned = facts.commits.filter(pl.col("operation").str.to_uppercase() == "CLONE").height > 0
+    is_clone = facts.commits.filter(pl.col("operation").str.to_uppercase() == "CLONE").height > 0
     yield finding(
         "files-outside-table",
-        Severity.NOTE if cloned else Severity.ATTENTION,
+        Severity.NOTE if is_clone else Severity.ATTENTION,
         f"{count_text(outside.height, 'live file lies', 'live files lie')} outside the table",
-        some(outside["path"].head(3).to_list(), outside.height) + ("; the table is a clone" if cloned else ""),
+        some(outside["path"].head(3).to_list(), outside.height) + ("; the table is a clone" if is_clone else ""),
         section=_ADD,
         place=outside["path"][0],
-        remedy=None if cloned else "copy the files into the table, or allow their folder if you trust its writer",
+        remedy=None if is_clone else "copy the files into the table, or allow their folder if you trust its writer",
         page="files",
     )
 
@@ -103,13 +103,13 @@ def files_in_store(facts: LogFacts) -> Iterator[Finding]:
 
 def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Iterator[Finding]:
     data_files: dict[str, str] = {}
-    broken: list[str] = []
+    messages: list[str] = []
     for path, vector in live.filter(pl.col("deletion_vector").is_not_null()).select("path", "vector").iter_rows():
         try:
             descriptor = DeletionVector.of(vector)
             where = None if descriptor is None else descriptor.path
         except CorruptTableError as error:
-            broken.append(error.message)
+            messages.append(error.message)
             continue
         if where is not None:
             data_files[where] = path
@@ -131,12 +131,12 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
             remedy="restore it from a backup: without it deleted rows would come back",
             page="files",
         )
-    if broken:
+    if messages:
         yield finding(
             "deletion-vector-unreadable",
             Severity.BROKEN,
-            f"{count_text(len(broken), 'deletion vector descriptor')} cannot be read",
-            broken[0],
+            f"{count_text(len(messages), 'deletion vector descriptor')} cannot be read",
+            messages[0],
             section="Deletion Vectors",
             place="deletionVector",
             remedy="restore the table to the version before",
@@ -151,10 +151,10 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
     if live is None or facts.replay is None or facts.features & CATALOG_FEATURES:  # unpublished commits name some
         return
     try:
-        removed = facts.replay.removes().select(KEY)
+        removes = facts.replay.removes().select(KEY)
     except CorruptTableError:
         return
-    actions = pl.concat([live.select(KEY), removed, facts.events.select(KEY)])
+    actions = pl.concat([live.select(KEY), removes, facts.events.select(KEY)])
     names = pl.concat(
         [
             actions["key"],

@@ -224,9 +224,9 @@ def _declared_features(facts: LogFacts, protocol: Protocol) -> frozenset[str]:
 
 
 def _undeclared_features(
-    signs: Mapping[str, str | None], declared: frozenset[str], protocol: Protocol
+    signs: Mapping[str, str | None], declared_features: frozenset[str], protocol: Protocol
 ) -> Iterator[Finding]:
-    missing = {n: s for n, s in signs.items() if s is not None and n not in declared and n not in _NO_SIGN}
+    missing = {n: s for n, s in signs.items() if s is not None and n not in declared_features and n not in _NO_SIGN}
     for heavy in (True, False):
         names = {n: s for n, s in missing.items() if (n in _DATA) is heavy}
         if names:
@@ -246,17 +246,17 @@ def _undeclared_features(
 
 def _unused_features(signs: Mapping[str, str | None], facts: LogFacts) -> Iterator[Finding]:
     features = {f.removesuffix("-preview") for f in facts.features}
-    unused = sorted(n for n in features - _COME_ALONG if n in signs and signs[n] is None)
-    if unused:
+    unused_names = sorted(n for n in features - _COME_ALONG if n in signs and signs[n] is None)
+    if unused_names:
         yield finding(
             "feature-unused",
             Severity.NOTE,
-            f"{count_text(len(unused), 'feature is', 'features are')} declared and not used",
-            some(unused, limit=6),
+            f"{count_text(len(unused_names), 'feature is', 'features are')} declared and not used",
+            some(unused_names, limit=6),
             section="Table Features",
             place="protocol",
             remedy="engines without them refuse the table for nothing: drop those that readers need"
-            if set(unused) & READER_AND_WRITER
+            if set(unused_names) & READER_AND_WRITER
             else None,
         )
 

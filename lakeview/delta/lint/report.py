@@ -45,7 +45,7 @@ def short(text: str) -> str:
 
 def differing(pairs: Iterable[tuple[str, object, object]]) -> str:
     """`files 3, not 5; bytes 10, not 12` from (what, actual, expected)."""
-    return "; ".join(f"{what} {_number(actual)}, not {_number(expected)}" for what, actual, expected in pairs)
+    return "; ".join(f"{what} {_number(actual)}, not {_number(other)}" for what, actual, other in pairs)
 
 
 def _number(value: object) -> str:

@@ -35,7 +35,7 @@ def readable(facts: LogFacts) -> Iterator[Finding]:
         return
     try:
         depth = facts.storage.config.max_schema_depth
-        schema = parse_schema(metadata.schema_string, mapped=facts.has_column_mapping, max_depth=depth)
+        schema = parse_schema(metadata.schema_string, is_mapped=facts.has_column_mapping, max_depth=depth)
         partition_fields(schema, metadata.partition_columns or [])
     except CorruptTableError as error:
         yield finding("schema-unusable",

@@ -71,9 +71,9 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
         )
 
 
-def _gap(previous: int, version: int, bridged: bool) -> Finding:
+def _gap(previous: int, version: int, has_bridge: bool) -> Finding:
     first, last = previous + 1, version - 1
-    if previous < 0 and bridged:
+    if previous < 0 and has_bridge:
         return finding(
             "first-commit-without-checkpoint",
             Severity.NOTE,
@@ -84,10 +84,10 @@ def _gap(previous: int, version: int, bridged: bool) -> Finding:
         )
     missing = f"commit {first}" if first == last else f"commits {first:,} to {last:,}"
     claim = f"The log has a gap: {missing} {'is' if first == last else 'are'} missing"
-    evidence = "a later checkpoint bridges it for newer versions" if bridged else "no checkpoint lies above it"
+    evidence = "a later checkpoint bridges it for newer versions" if has_bridge else "no checkpoint lies above it"
     return finding(
         "commits-missing",
-        Severity.ATTENTION if bridged else Severity.BROKEN,
+        Severity.ATTENTION if has_bridge else Severity.BROKEN,
         claim,
         evidence,
         section="Delta Log Entries",
@@ -240,10 +240,10 @@ def _disagreements(
         yield "parts", parts, len(files.names)
     if files.is_v2 or hint.get("v2Checkpoint") is not None:  # sizes of those may or may not count their sidecars
         return
-    stored = int(facts.files.filter(pl.col("name").is_in(list(files.names)))["size"].sum())
+    stored_size = int(facts.files.filter(pl.col("name").is_in(list(files.names)))["size"].sum())
     size = long(hint.get("sizeInBytes"))
-    if size is not None and size != stored:
-        yield "sizeInBytes", size, stored
+    if size is not None and size != stored_size:
+        yield "sizeInBytes", size, stored_size
     try:
         actions, sidecars = _actions(facts, files)
         adds = facts.log.checkpoint(files).adds([]).height

@@ -52,17 +52,17 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
     live = facts.live
     if live is None:
         return
-    marked = live.filter(pl.col("deletion_vector").is_not_null())
+    with_vectors = live.filter(pl.col("deletion_vector").is_not_null())
     for claim, evidence, rows in (
         (
             "a deletion vector that deletes more rows than they hold",
             "deletes {deleted_records:,} of {records:,} rows",
-            marked.filter(pl.col("deleted_records") > pl.col("records")),
+            with_vectors.filter(pl.col("deleted_records") > pl.col("records")),
         ),
         (
             "a deletion vector of a negative cardinality",
             "deletes {deleted_records:,} rows",
-            marked.filter(pl.col("deleted_records") < 0),
+            with_vectors.filter(pl.col("deleted_records") < 0),
         ),
     ):
         if rows.height:
@@ -72,7 +72,7 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
                 section="Deletion Vectors", place=rows["path"][0],
                 remedy="the counts of this table are wrong: write the file again", page="files",
             )  # fmt: skip
-    silent = marked.filter(pl.col("records").is_null())
+    silent = with_vectors.filter(pl.col("records").is_null())
     if silent.height:
         yield finding("deletion-vector-without-row-count",
             Severity.BROKEN, f"{count_text(silent.height, 'live file')} with a deletion vector and no numRecords",

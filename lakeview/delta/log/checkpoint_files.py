@@ -102,11 +102,11 @@ class _Selection:
         self._whole_vectors = "vector" in columns
         self._has_vectors = file.footer.has_values(f"{kind}.deletionVector.storageType")
         self._columns = {c: leaf for c in ("path", *columns) if (leaf := _LEAVES[kind].get(c)) is not None}
-        self._parsed = {c: leaf for c, leaf in _PARSED.items() if c in columns and is_add}
+        self._structs = {c: leaf for c, leaf in _PARSED.items() if c in columns and is_add}
         self._counts = _count_leaves(file, kind) if "records" in columns and is_add else None
         self._typed_values = is_add and "partition_values" in columns and _has_typed_values_alone(file)
         self._statistics = _Statistics(file, statistics) if statistics is not None and is_add else None
-        self._dropped = _TEXTS.difference(self._columns.values(), self._parsed.values())
+        self._spare_texts = _TEXTS.difference(self._columns.values(), self._structs.values())
         self.leaves = [
             leaf for leaf in self._leaves_needed() if leaf == "path" or file.footer.has_values(f"{kind}.{leaf}")
         ]
@@ -115,29 +115,29 @@ class _Selection:
         """Every leaf that a column needs, each once."""
         vectors = [f"deletionVector.{leaf}" for leaf in VECTOR_LEAVES.values()] if self._has_vectors else []
         statistics = [] if self._statistics is None else self._statistics.leaves
-        columns = [*self._columns.values(), *self._parsed.values(), *([_TYPED_VALUES] if self._typed_values else [])]
+        columns = [*self._columns.values(), *self._structs.values(), *([_TYPED_VALUES] if self._typed_values else [])]
         return dict.fromkeys([*columns, *(self._counts or ()), *vectors, *statistics])
 
     @property
     def struct_parts(self) -> dict[str, Sequence[str]]:
         """The parts to read of a struct that is no column itself."""
-        if self._statistics is None or "stats_parsed" not in self._dropped:
+        if self._statistics is None or "stats_parsed" not in self._spare_texts:
             return {}
         return {"stats_parsed": self._statistics.parts}
 
     def reduce(self, arrays: dict[str, pa.Array]) -> dict[str, Piece]:
         """A batch without the texts that are no column themselves, and what was read of them."""
         self.spelling.look(arrays["path"])
-        reduced: dict[str, Piece] = {name: array for name, array in arrays.items() if name not in self._dropped}
+        pieces: dict[str, Piece] = {name: array for name, array in arrays.items() if name not in self._spare_texts}
         if self._statistics is not None:
-            reduced["statistics"] = self._statistics.column(arrays)
+            pieces["statistics"] = self._statistics.column(arrays)
         if "stats" in (self._counts or ()):
             stats = pl.Series("stats", arrays["stats"])
-            by_statistics = reduced.get("statistics")
-            reduced["records"] = records(stats, None) if by_statistics is None else _row_counts(by_statistics, stats)
+            by_statistics = pieces.get("statistics")
+            pieces["records"] = records(stats, None) if by_statistics is None else _row_counts(by_statistics, stats)
         if self._documents_of is not None:
-            reduced["stats"] = documents_at(arrays, self._documents_of)
-        return reduced
+            pieces["stats"] = documents_at(arrays, self._documents_of)
+        return pieces
 
     def series(self, columns: CheckpointColumns) -> list[pl.Series]:
         """The columns, `path` first."""
@@ -146,9 +146,9 @@ class _Selection:
             place = list(self._columns).index("partition_values")
             series[place] = text_maps_of_values(columns.raw("partition_values", _TYPED_VALUES))
         series += columns.vectors(whole=self._whole_vectors, present=self._has_vectors)
-        if "parsed_records" in self._parsed:
+        if "parsed_records" in self._structs:
             series.append(columns.whole_numbers("parsed_records", _COUNT))
-        if "stats_parsed" in self._parsed and "stats_parsed" in columns:
+        if "stats_parsed" in self._structs and "stats_parsed" in columns:
             series.append(columns.raw("stats_parsed", "stats_parsed"))
         if self._counts is not None:
             series.append(columns.first_known("records", "records", _COUNT))
@@ -163,9 +163,9 @@ def _has_typed_values_alone(file: ParquetActions) -> bool:
 
 def _count_leaves(file: ParquetActions, kind: str) -> list[str]:
     """The leaves that hold row counts: `stats_parsed`, and the documents where it does not have one for every file."""
-    parsed = [_COUNT] if file.footer.has_values(f"{kind}.{_COUNT}") else []
+    count_leaf = [_COUNT] if file.footer.has_values(f"{kind}.{_COUNT}") else []
     complete = file.footer.covers(f"{kind}.{_COUNT}", f"{kind}.path")
-    return [*parsed, "stats"] if not complete and file.footer.has_values(f"{kind}.stats") else parsed
+    return [*count_leaf, "stats"] if not complete and file.footer.has_values(f"{kind}.stats") else count_leaf
 
 
 def _row_counts(statistics: Piece, stats: pl.Series) -> pl.Series:
@@ -191,11 +191,11 @@ class _Statistics:
 
     def column(self, arrays: Mapping[str, pa.Array]) -> pl.Series:
         """One struct a row of a batch."""
-        stats, parsed = (
+        stats, structs = (
             pl.Series(name, arrays[name]) if name in arrays and name in self.leaves else None
             for name in ("stats", "stats_parsed")
         )
-        return self._reader.read(stats, parsed, len(arrays["path"]))
+        return self._reader.read(stats, structs, len(arrays["path"]))
 
 
 def of_paths(arrays: dict[str, pa.Array], paths: pl.Series) -> dict[str, pa.Array]:

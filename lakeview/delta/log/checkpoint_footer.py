@@ -23,7 +23,7 @@ class Footer:
 
     def __init__(self, file: pq.ParquetFile, name: str, size: int, end: bytes | None = None) -> None:
         self.metadata: pq.FileMetaData = file.metadata
-        self._unchecked = end
+        self._bytes_to_check = end
         self._name = name
         self._size = size
         # an action takes more than a byte, however well it is compressed: a footer that claims more is made to exhaust
@@ -52,9 +52,9 @@ class Footer:
 
     def check(self) -> None:
         """An error as `check_chunks`, once."""
-        if self._unchecked is not None:
-            check_chunks(self.metadata, self._unchecked)
-            self._unchecked = None
+        if self._bytes_to_check is not None:
+            check_chunks(self.metadata, self._bytes_to_check)
+            self._bytes_to_check = None
 
     def groups(self, *leaves: str) -> list[int]:
         """The row groups in which one of these leaves has values."""
@@ -115,16 +115,16 @@ class Footer:
         begins = tuple(f"{leaf}." for leaf in leaves)
         columns = [i for path, i in self._leaves.items() if f"{path}.".startswith(begins)]
         chunks = [self.metadata.row_group(g) for g in groups]
-        if self._unchecked is None:
-            declared = sum(group.column(i).total_uncompressed_size for group in chunks for i in columns)
+        if self._bytes_to_check is None:
+            size = sum(group.column(i).total_uncompressed_size for group in chunks for i in columns)
         else:
-            declared = sum(group.total_byte_size for group in chunks)
-        return 16 * min(int(declared), 1000 * self._size) + _SLACK_BYTES + _SLACK_ROW * len(columns) * self.rows(groups)
+            size = sum(group.total_byte_size for group in chunks)
+        return 16 * min(int(size), 1000 * self._size) + _SLACK_BYTES + _SLACK_ROW * len(columns) * self.rows(groups)
 
-    def inflates(self, decoded: int) -> UnsupportedTableError:
+    def inflates(self, size: int) -> UnsupportedTableError:
         """The error for a file that decodes to more than its allowance."""
         return UnsupportedTableError(
-            f"{self._name} holds {self._size:,} bytes and inflates to more than {decoded:,}",
+            f"{self._name} holds {self._size:,} bytes and inflates to more than {size:,}",
             fix=_FIX,
             place=self._name,
             kind="too-large",

@@ -187,11 +187,11 @@ class ParquetActions:
         self, batches: Iterable[pa.RecordBatch], columns: Sequence[str], groups: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
         """The batches, each valid; UnsupportedTableError once they decode to more than any honest file does."""
-        allowed, decoded = self.footer.allowance(columns, groups), 0
+        limit, size = self.footer.allowance(columns, groups), 0
         for batch in batches:
-            decoded += batch.nbytes
-            if decoded > allowed:
-                raise self.footer.inflates(decoded)
+            size += batch.nbytes
+            if size > limit:
+                raise self.footer.inflates(size)
             batch.validate(full=True)  # text that is no UTF-8 would make polars panic
             yield batch
 

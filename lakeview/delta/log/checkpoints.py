@@ -203,13 +203,13 @@ class Checkpoint:
             )
         return sizes
 
-    def _sidecar_path(self, recorded: Any, top: str) -> str:
-        path = decode_path(recorded) if isinstance(recorded, str) else ""
+    def _sidecar_path(self, value: Any, top: str) -> str:
+        path = decode_path(value) if isinstance(value, str) else ""
         # "sidecar files must always reside in the table's own _delta_log/_sidecars directory"; absolute paths occur,
         # and are opened like every absolute path: within the table and the allowed roots
         if not path or (not is_absolute(path) and ("/" in path or path in (".", ".."))):
             raise CorruptTableError(
-                f"checkpoint {top} names the sidecar {recorded!r}, which lies outside _delta_log/_sidecars",
+                f"checkpoint {top} names the sidecar {value!r}, which lies outside _delta_log/_sidecars",
                 fix="do not open tables of writers you do not trust",
                 place=top,
                 kind="corrupt-checkpoint",

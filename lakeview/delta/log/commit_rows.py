@@ -32,13 +32,13 @@ class CommitHeads:
     """Gathers what commits say besides their file actions."""
 
     def __init__(self) -> None:
-        self._broken: dict[int, str] = {}
+        self._reasons: dict[int, str] = {}
         self._definitions: dict[int, Definition] = {}
         self._infos: list[CommitInfo] = []
 
     def parse(self, commits: Iterable[tuple[int, bytes]]) -> Iterator[Commit]:
         """The commits of (version, bytes), parsed one by one; a corrupt one is noted and left out."""
-        for commit in readable(commits, self._broken):
+        for commit in readable(commits, self._reasons):
             self._definitions[commit.version] = commit.definition
             self._infos.append(commit.info)
             yield commit
@@ -46,7 +46,7 @@ class CommitHeads:
     @property
     def definitions(self) -> dict[int, Definition | None]:
         """The last protocol and metaData action of each commit; None of a corrupt one."""
-        return {**self._definitions, **dict.fromkeys(self._broken)}
+        return {**self._definitions, **dict.fromkeys(self._reasons)}
 
     def frame(self) -> pl.DataFrame:
         """HEADS of the commits that were parsed."""
@@ -58,11 +58,11 @@ class CommitHeads:
             "protocol_changed": [protocol is not None for protocol, _ in pairs],
             "broken": [None] * len(pairs),
         }
-        broken = pl.DataFrame(
-            {"version": list(self._broken), "broken": list(self._broken.values()), "protocol_changed": False},
+        others = pl.DataFrame(
+            {"version": list(self._reasons), "broken": list(self._reasons.values()), "protocol_changed": False},
             schema={"version": pl.Int64(), "broken": pl.String(), "protocol_changed": pl.Boolean()},
         )
-        return pl.concat([pl.DataFrame({n: (infos | columns)[n] for n in HEADS}, schema=HEADS), broken], how="diagonal")
+        return pl.concat([pl.DataFrame({n: (infos | columns)[n] for n in HEADS}, schema=HEADS), others], how="diagonal")
 
 
 def totals(events: pl.DataFrame) -> pl.DataFrame:
@@ -70,16 +70,16 @@ def totals(events: pl.DataFrame) -> pl.DataFrame:
 
     A removal counts the bytes that it says, else those of the file that it removes, and that file's rows.
     """
-    added, removed = pl.col("added"), ~pl.col("added")
+    is_add, is_remove = pl.col("added"), ~pl.col("added")
     return (
         events.group_by("version")
         .agg(
-            added.sum().cast(pl.Int64).alias("files_added"),
-            removed.sum().cast(pl.Int64).alias("files_removed"),
-            _sum(pl.col("size").filter(added)).alias("bytes_added"),
-            _sum(pl.coalesce("size", "size_before").filter(removed)).alias("bytes_removed"),
-            _sum(pl.col("records").filter(added)).alias("records_added"),
-            _sum(pl.col("records_before").filter(removed)).alias("records_removed"),
+            is_add.sum().cast(pl.Int64).alias("files_added"),
+            is_remove.sum().cast(pl.Int64).alias("files_removed"),
+            _sum(pl.col("size").filter(is_add)).alias("bytes_added"),
+            _sum(pl.coalesce("size", "size_before").filter(is_remove)).alias("bytes_removed"),
+            _sum(pl.col("records").filter(is_add)).alias("records_added"),
+            _sum(pl.col("records_before").filter(is_remove)).alias("records_removed"),
             pl.col("data_change").any(),
         )
         .select(TOTALS.names())

@@ -74,14 +74,14 @@ def parse_commit(data: bytes, version: int, name: str | None = None) -> Commit:
     return Commit(version, tuple(parse_lines(_DECODER, data, name or commit_name(version))))
 
 
-def readable(commits: Iterable[tuple[int, bytes]], broken: dict[int, str] | None = None) -> Iterator[Commit]:
-    """The commits of (version, bytes), without those that are corrupt; `broken` gets the reasons, by version."""
+def readable(commits: Iterable[tuple[int, bytes]], reasons: dict[int, str] | None = None) -> Iterator[Commit]:
+    """The commits of (version, bytes), without those that are corrupt; `reasons` gets why they are, by version."""
     for version, data in commits:
         try:
             yield parse_commit(data, version)
         except CorruptTableError as error:
-            if broken is not None:
-                broken[version] = error.message
+            if reasons is not None:
+                reasons[version] = error.message
 
 
 def mentions(data: bytes, *kinds: str) -> bool:

@@ -57,9 +57,9 @@ class Definitions:
         for version, base in bases.items():
             own = definitions.get(version, (None, None))
             definitions[version] = (base[0] or own[0], base[1] or own[1])
-        ordered = sorted(definitions.items())
-        protocols = {v: d[0] for v, d in ordered if d[0] is not None}
-        return protocols, {v: d[1] for v, d in ordered if d[1] is not None}, problems
+        in_order = sorted(definitions.items())
+        protocols = {v: d[0] for v, d in in_order if d[0] is not None}
+        return protocols, {v: d[1] for v, d in in_order if d[1] is not None}, problems
 
     def schema_texts(self) -> list[tuple[int, str]]:
         """(version, schemaString) of each version that changed the schema, oldest first."""
@@ -174,16 +174,16 @@ def read_bases(
         return bases, problems
     readable = set(commits).difference(corrupt)
     checkpoints = {c.version: c for c in log.checkpoints()}  # at one version the preferred one comes last
-    reached: int | None = -1
+    last: int | None = -1
     for version in sorted(readable.union(checkpoints)):
-        if reached is not None and version == reached + 1 and version in readable:
-            reached = version
+        if last is not None and version == last + 1 and version in readable:
+            last = version
             continue
-        reached = None
+        last = None
         if version in checkpoints:
             try:
                 bases[version] = read(log.checkpoint(checkpoints[version]))
-                reached = version
+                last = version
             except UNREADABLE as error:
                 problems[version] = error.message
     return bases, problems

@@ -41,19 +41,19 @@ def before(log: TableLog, version: int, files: pl.DataFrame) -> pl.DataFrame:
     it only for a file whose rows the checkpoint does not count.
     """
     missing = files.select(IDENTITY).unique()
-    frames, uncounted = [pl.DataFrame(schema=KNOWN_FILES)], pl.DataFrame(schema=KNOWN_FILES)
+    frames, from_checkpoint = [pl.DataFrame(schema=KNOWN_FILES)], pl.DataFrame(schema=KNOWN_FILES)
     bases = {c.version: c for c in log.checkpoints() if c.version < version}
     for places in _backwards(log, version, bases):
         if not missing.height:
             break
         if isinstance(places, CheckpointFiles):
-            uncounted = in_checkpoint(log.checkpoint(places), missing)
-            here = uncounted.filter(pl.col("records_before").is_not_null())
+            from_checkpoint = in_checkpoint(log.checkpoint(places), missing)
+            here = from_checkpoint.filter(pl.col("records_before").is_not_null())
         else:
             here = _in_commits(log, places, missing)
         frames.append(here)
         missing = missing.join(here, on=IDENTITY, how="anti", nulls_equal=True)
-    return pl.concat([*frames, uncounted]).unique(IDENTITY, keep="first")
+    return pl.concat([*frames, from_checkpoint]).unique(IDENTITY, keep="first")
 
 
 def _backwards(log: TableLog, version: int, bases: dict[int, CheckpointFiles]) -> Iterator[list[int] | CheckpointFiles]:

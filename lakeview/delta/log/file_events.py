@@ -60,16 +60,16 @@ def lifetimes_of(base: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 
     Of many files that were there few are touched: all others just live on.
     """
-    touched = base["key"].is_in(events["key"].implode())
+    has_events = base["key"].is_in(events["key"].implode())
     hashes = base["key"].hash()  # compared far sooner than a million texts
     if hashes.n_unique() < hashes.len():  # a checkpoint may name a file twice: by mistake, or with another vector
-        touched |= hashes.is_duplicated()
-    one = pl.concat([base.filter(touched), events]) if touched.any() else events
+        has_events |= hashes.is_duplicated()
+    one = pl.concat([base.filter(has_events), events]) if has_events.any() else events
     one = one.unique(["version", *IDENTITY], keep="last", maintain_order=True).sort(*IDENTITY, "version")
     # sorted, a file's next event is its neighbour: four times as fast as looking for it in each group
     vector = pl.col("deletion_vector")
     same = (pl.col("key").shift(-1) == pl.col("key")) & vector.shift(-1).eq_missing(vector)
-    moved = (
+    lives = (
         one.with_columns(pl.when(same).then(pl.col("version").shift(-1)).alias("removed"))
         .filter("added")
         .with_columns(pl.when(pl.col("version") >= 0).then("version").alias("added"))
@@ -77,8 +77,8 @@ def lifetimes_of(base: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
         .sort("added", "path", nulls_last=False)
     )
     never = pl.lit(None, pl.Int64)
-    quiet = base.filter(~touched).with_columns(never.alias("added"), never.alias("removed"))
-    return pl.concat([quiet.select(LIFETIMES.names()), moved])
+    quiet = base.filter(~has_events).with_columns(never.alias("added"), never.alias("removed"))
+    return pl.concat([quiet.select(LIFETIMES.names()), lives])
 
 
 def bridge_gaps(

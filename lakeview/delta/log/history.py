@@ -149,24 +149,24 @@ class History:
         own = dict(rows.select("version", "in_commit_timestamp").iter_rows())
         # where no commit carries its own time, it does not matter from which version on it would count
         start = self.definitions.in_commit_start() if any(t is not None for t in own.values()) else None
-        recorded = dict(rows.select("version", "timestamp").iter_rows()) if whole else None
-        return CommitTimes(self._log, start).frame(own, recorded)
+        writer_times = dict(rows.select("version", "timestamp").iter_rows()) if whole else None
+        return CommitTimes(self._log, start).frame(own, writer_times)
 
     def _schema_changes(self, rows: pl.DataFrame) -> list[int]:
         """The versions of _ROWS, oldest first, whose schema differs from the one before them that the log still
         records."""
         # what is gone or cannot be read may have changed the schema: a checkpoint may have it
         gap = pl.col("broken").is_not_null() | (pl.col("version").diff() != 1).fill_null(value=True)
-        changed = []
+        versions = []
         older, last = None, None
         schemas = rows.select("version", "schema", gap.cum_sum().alias("run")).filter(pl.col("schema").is_not_null())
         for version, schema, run in schemas.iter_rows():
             if run != last:
                 older, last = self.definitions.schema_before(version), run
             if older != schema:
-                changed.append(version)
+                versions.append(version)
             older = schema
-        return changed
+        return versions
 
     def unreadable_commits(self) -> dict[int, str]:
         """Commits that cannot be read, and why."""
@@ -191,8 +191,8 @@ class History:
             bases, self.problems = read_bases(self._log, corrupt, live_events)
             from_zero = begins_at_zero(self._log, corrupt)
             files = {c.version: c for c in self._log.checkpoints()}
-            added = [None if i == 0 and not from_zero else version for i, version in enumerate(bases)]
-            self._bases = [(first, files[version]) for first, version in zip(added, bases, strict=True)]
+            starts = [None if i == 0 and not from_zero else version for i, version in enumerate(bases)]
+            self._bases = [(first, files[version]) for first, version in zip(starts, bases, strict=True)]
             lives = lifetimes_of(*bridge_gaps(bases, self._events, from_zero=from_zero))
             # where a checkpoint cannot be read nothing is cached: it may be restored without a commit
             return lives if self.problems else self._cache("lifetimes", lives)
@@ -233,8 +233,8 @@ def _starts(versions: Sequence[int]) -> pl.DataFrame:
 def _complete_removes(own: pl.DataFrame, events: pl.DataFrame, starts: pl.DataFrame, earlier: _Earlier) -> pl.DataFrame:
     """The events `own`, and of what they remove `size_before` and `records_before`: as `events` say since the start of
     the unbroken run of commits, else as `earlier` says, else null."""
-    removed = own.filter(~pl.col("added")).join(starts, on="version", how="left", maintain_order="left")
-    removals = states_before(removed, events)
+    own_removes = own.filter(~pl.col("added")).join(starts, on="version", how="left", maintain_order="left")
+    removals = states_before(own_removes, events)
     parts = [own.filter("added"), removals.filter("met")]
     for (start,), unmet in removals.filter(~pl.col("met")).group_by("start"):
         own_columns = unmet.drop("size_before", "records_before")

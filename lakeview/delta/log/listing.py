@@ -82,7 +82,7 @@ class LogListing:
         """How often files were forgotten: what was to be read of them cannot be read any more."""
         self.is_outdated = False
         """Whether a commit that was listed turned out to be gone: the next refresh lists the whole log."""
-        self.replaced = False
+        self.is_replaced = False
         """Whether a refresh found none of the latest version's files unchanged: the table was deleted and recreated, or
         its log restored from elsewhere. What was read before may be another table's."""
         self._versions, self._from = self._open()
@@ -132,10 +132,10 @@ class LogListing:
             newer, current = self.list_files(self.latest), self._versions.since(self.latest)
             there = {self._identity(f) for f in newer}
             if not any(self._identity(f) in there for f in current if f.version == self.latest):
-                self.replaced = True
+                self.is_replaced = True
             if set(newer) - set(current):  # files that are gone stay listed until they are forgotten
-                joined = {f.name: f for f in current} | {f.name: f for f in newer}
-                self._versions = self._versions.followed_by(_Versions.of(sorted(joined.values())), self.latest)
+                by_name = {f.name: f for f in current} | {f.name: f for f in newer}
+                self._versions = self._versions.followed_by(_Versions.of(sorted(by_name.values())), self.latest)
             before, self.latest = self.latest, max(self.latest, self._versions.latest or 0)
             if self.latest > before:
                 self.tips = (*self.tips[1 - _TIPS :], before)

@@ -135,12 +135,12 @@ def first_missing(versions: Sequence[int], start: int, end: int) -> int | None:
     low, high = bisect_left(versions, start), bisect_right(versions, end)
     if high - low == end - start + 1:  # distinct numbers in ascending order
         return None
-    expected = start
+    following = start
     for version in versions[low:high]:
-        if version != expected:
+        if version != following:
             break
-        expected += 1
-    return expected
+        following += 1
+    return following
 
 
 def _oldest_readable(commits: Sequence[int], checkpoints: Sequence[CheckpointFiles]) -> int | None:

@@ -50,9 +50,9 @@ def not_replaced(old: pl.DataFrame, tail: pl.DataFrame) -> pl.DataFrame:
     newer = set(zip(tail["key"], tail["deletion_vector"], strict=True))
     where = met.arg_true()
     both = zip(old["key"].gather(where), old["deletion_vector"].gather(where), strict=True)
-    replaced = pl.Series([identity in newer for identity in both], dtype=pl.Boolean)
+    has_newer = pl.Series([identity in newer for identity in both], dtype=pl.Boolean)
     mask = pl.Series([True], dtype=pl.Boolean).new_from_index(0, old.height)
-    return rows_where(old, mask.scatter(where.filter(replaced), False))
+    return rows_where(old, mask.scatter(where.filter(has_newer), False))
 
 
 def rows_where(frame: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:

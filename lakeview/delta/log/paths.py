@@ -91,7 +91,7 @@ def log_files(entries: Iterable[Entry]) -> list[LogFile]:
     """The files of a listing of `_delta_log` that belong to the log, by version; names that only resemble the
     protocol's are left out."""
     files = []
-    for name, size, modified in entries:
+    for name, size, time in entries:
         match = _NAME.fullmatch(name)
         if match is None or (version := int(match[1])) > _LAST_VERSION:
             continue
@@ -103,7 +103,7 @@ def log_files(entries: Iterable[Entry]) -> list[LogFile]:
             part = int(match["compaction"])
             if part > _LAST_VERSION:
                 continue
-        files.append(LogFile(version, name, kind, part, parts, size, modified))
+        files.append(LogFile(version, name, kind, part, parts, size, time))
     files.sort()
     return files
 
@@ -195,8 +195,8 @@ def canonical(paths: pl.Series, root: str) -> pl.Series:
     if not where.len():
         return paths
     prefix = root.rstrip("/") + "/"
-    spelled = [_canonical(p, prefix) if _SPELLED_OTHERWISE.search(p) else p for p in paths.gather(where)]
-    return paths.clone().scatter(where, pl.Series(spelled, dtype=pl.String))
+    keys = [_canonical(p, prefix) if _SPELLED_OTHERWISE.search(p) else p for p in paths.gather(where)]
+    return paths.clone().scatter(where, pl.Series(keys, dtype=pl.String))
 
 
 def canonical_path(path: str, root: str) -> str:

@@ -19,7 +19,7 @@ class _Records(msgspec.Struct, frozen=True):
     num_records: Any = msgspec.field(name="numRecords", default=None)
 
 
-def records(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
+def records(stats: pl.Series, struct_counts: pl.Series | None) -> pl.Series:
     """Physical rows of each file; null where statistics do not say.
 
     `numRecords` is nearly always the first key: it is cut out there, by a pattern where spaces stand around it, and a
@@ -30,8 +30,8 @@ def records(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
         rest = (counts.is_null() & stats.is_not_null()).arg_true()
         if rest.len():
             counts = counts.scatter(rest, read(stats.gather(rest)))
-    if parsed is not None:
-        counts = pl.select(pl.coalesce(counts, parsed)).to_series()
+    if struct_counts is not None:
+        counts = pl.select(pl.coalesce(counts, struct_counts)).to_series()
     return counts.set(~counts.is_between(0, limits.FILE_ROWS), None).alias("records")
 
 

@@ -247,8 +247,8 @@ class Replay:
     @property
     def base(self) -> Replay | None:
         """What a later version should go on from: this state once it has loaded anything, else what it goes on from."""
-        loaded = self._listings or (self._earlier is None and "_protocol_and_metadata" in self.__dict__)
-        return self if loaded else self._earlier
+        has_loaded = self._listings or (self._earlier is None and "_protocol_and_metadata" in self.__dict__)
+        return self if has_loaded else self._earlier
 
     def _tail(self, columns: Iterable[str], versions: Sequence[int]) -> pl.DataFrame:
         """The newest action of each file that these commits touch."""

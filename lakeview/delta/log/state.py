@@ -22,10 +22,10 @@ class StatisticsReader(Protocol):
     def is_sample(self) -> bool:
         """Whether it reads some of the rows only: the struct of the others is null."""
 
-    def read(self, stats: pl.Series | None, parsed: pl.Series | None, rows: int) -> pl.Series:
+    def read(self, stats: pl.Series | None, structs: pl.Series | None, rows: int) -> pl.Series:
         """One struct a row, as a series called `statistics`, always of the same type.
 
-        `stats`: documents, `parsed`: structs with some of the leaves; None where a file has none.
+        `stats`: documents, `structs`: those with some of the leaves; None where a file has none.
         """
 
 

@@ -58,8 +58,8 @@ class TableLog(LogListing):
             problems = dict(
                 zip((c.version for c in checkpoints), pool.map(Checkpoint.problem, checkpoints), strict=True)
             )
-        broken = {version: problem for version, problem in problems.items() if problem is not None}
-        return self._missing_sidecars([c for c in checkpoints if c.version not in broken]) | broken
+        reasons = {version: problem for version, problem in problems.items() if problem is not None}
+        return self._missing_sidecars([c for c in checkpoints if c.version not in reasons]) | reasons
 
     def _missing_sidecars(self, checkpoints: Sequence[Checkpoint]) -> dict[int, str]:
         """Versions of the checkpoints of which a sidecar is not in `_sidecars`, and which one."""
@@ -78,8 +78,8 @@ class TableLog(LogListing):
 
     def commit_bytes(self, version: int) -> bytes:
         """The bytes of one commit file; errors as `commit`."""
-        if (cached := self._commits.get(version)) is not None:
-            return cached
+        if (cached_bytes := self._commits.get(version)) is not None:
+            return cached_bytes
         name = commit_name(version) if version >= 0 else str(version)
         try:
             data = self.storage.read(f"{LOG_FOLDER}/{name}")

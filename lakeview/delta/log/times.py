@@ -96,14 +96,14 @@ class CommitTimes:
         return next(self._log.infos([version]))[1]
 
     def frame(
-        self, in_commit: Mapping[int, int | None], recorded: Mapping[int, int | None] | None = None
+        self, in_commit: Mapping[int, int | None], claims: Mapping[int, int | None] | None = None
     ) -> pl.DataFrame:
-        """TIMES from what the commits say: `in_commit` and `recorded` are milliseconds by version.
+        """TIMES from what the commits say: `in_commit` and `claims` (of writers) are milliseconds by version.
 
-        Without `recorded`, commits are read for it where file times turn out to be those of a copy.
+        Without `claims`, commits are read for it where file times turn out to be those of a copy.
         """
         commits = self._log.commit_list()
-        recorded_times = self._recorded_times(commits, recorded) if self._is_flattened(commits, recorded) else None
+        recorded_times = self._recorded_times(commits, claims) if self._is_flattened(commits, claims) else None
         times = _monotone([c.modified for c in commits] if recorded_times is None else recorded_times)
         sources = ["file" if recorded_times is None else "commitInfo"] * len(commits)
         if self._start is not None:
@@ -126,15 +126,15 @@ class CommitTimes:
         return own is not None and abs(last.modified - own) > _FLAT
 
     def _recorded_times(
-        self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None
+        self, commits: Sequence[LogFile], claims: Mapping[int, int | None] | None
     ) -> list[int | None] | None:
         """What each commit's writer says of its time; None where one of them says nothing."""
-        if recorded is None:
-            recorded = {v: info.timestamp for v, info in self._log.infos([c.version for c in commits])}
-        times = [recorded.get(c.version) for c in commits]
+        if claims is None:
+            claims = {v: info.timestamp for v, info in self._log.infos([c.version for c in commits])}
+        times = [claims.get(c.version) for c in commits]
         return None if any(moment(t) is None for t in times) else times
 
-    def _is_flattened(self, commits: Sequence[LogFile], recorded: Mapping[int, int | None] | None) -> bool:
+    def _is_flattened(self, commits: Sequence[LogFile], claims: Mapping[int, int | None] | None) -> bool:
         """Whether a copy gave every commit file about the same time, while their writers worked for much longer; and
         whether the store tells no times at all."""
         times = [c.modified for c in commits if c.modified is not None]
@@ -146,7 +146,7 @@ class CommitTimes:
         if width >= _FLAT:
             return False
         ends = (commits[0].version, commits[-1].version)
-        first, last = (recorded.get(v) if recorded else self._info(v).timestamp for v in ends)
+        first, last = (claims.get(v) if claims else self._info(v).timestamp for v in ends)
         if first is None or last is None:
             return False
         return last - first > max(width * _FLATTENED, _FLAT)

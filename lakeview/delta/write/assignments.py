@@ -69,14 +69,14 @@ def check_assignments(
                     kind="twice-assigned",
                 )
         if not _asks_for_default(value, columns):
-            assigned = row_wise(value, columns, "assignments")
+            expression = row_wise(value, columns, "assignments")
         elif is_new or _GENERATED in field.metadata:  # what is not assigned has its default, or is computed
             continue
         else:
-            assigned = default_of(field, clock)
+            expression = default_of(field, clock)
         if isinstance(value, str):
-            assigned = _constant(assigned, field)
-        by_path[path] = Assignment(assigned, holds_variants(field))
+            expression = _constant(expression, field)
+        by_path[path] = Assignment(expression, holds_variants(field))
     if not is_new:
         check_identities({path[0] for path in by_path}, table)
     return by_path
@@ -105,12 +105,12 @@ def _field(table: Schema, path: Path) -> tuple[Path, Field]:
     if field is None:
         table.require(path[:1], place="assignments")
     assert field is not None
-    spelled = [field.name]
+    names_so_far = [field.name]
     for name in path[1:]:
         fields = field.type.fields if isinstance(field.type, StructType) else ()
         inner = find_field(fields, name)
         if inner is None:
-            above, names = ".".join(spelled), [f.name for f in fields]
+            above, names = ".".join(names_so_far), [f.name for f in fields]
             raise InvalidRequestError(
                 f"there is no field {name} in {above}" if names else f"{above} is {field.type}, which is no struct",
                 fix=choices(name, names) if names else "set the whole of it",
@@ -118,8 +118,8 @@ def _field(table: Schema, path: Path) -> tuple[Path, Field]:
                 kind="unknown-column",
             )
         field = inner
-        spelled.append(field.name)
-    return tuple(spelled), field
+        names_so_far.append(field.name)
+    return tuple(names_so_far), field
 
 
 def with_values(rows: pa.RecordBatch, names: Sequence[str], values: Mapping[Path, pa.Array]) -> pa.RecordBatch:
@@ -145,8 +145,8 @@ def with_other_fields(values: pa.Array, rows: pa.Array, type_: DataType) -> pa.A
     parts = dict(zip(names, values.flatten(), strict=True))
     arrays = {}
     for field, part in zip(type_.fields, rows.flatten(), strict=True):  # with the nulls of the struct in each field
-        folded = (other for other in names if other.casefold() == field.name.casefold())
-        name = field.name if field.name in parts else next(folded, None)
+        same_names = (other for other in names if other.casefold() == field.name.casefold())
+        name = field.name if field.name in parts else next(same_names, None)
         arrays[field.name] = part if name is None else with_other_fields(parts.pop(name), part, field.type)
     both_null = pc.and_(values.is_null(), rows.is_null())
     return pa.StructArray.from_arrays([*arrays.values(), *parts.values()], [*arrays, *parts], mask=both_null)
@@ -188,20 +188,20 @@ class RowChange:
     def rows(self, source: pa.RecordBatch, clock: Clock) -> pa.RecordBatch:
         """The rows of a batch with the assignments applied. Columns that the table generates follow their columns."""
         values = self._values(source)
-        computed = {rule.name for rule in self.rules.generated} - {path[0] for path in values}
-        names = [f.name for f in self.rules.schema if f.name not in computed]
+        computed_names = {rule.name for rule in self.rules.generated} - {path[0] for path in values}
+        names = [f.name for f in self.rules.schema if f.name not in computed_names]
         arrays = {path: series.to_arrow() for path, series in values.items()}
         return self.rules.conform(with_values(source, names, arrays), clock=clock)
 
     def _values(self, source: pa.RecordBatch) -> dict[Path, pl.Series]:
         """The assigned values. What is assigned to a variant sees other variants as their bytes, which it keeps."""
-        others = [assigned.value for assigned in self.assignments.values() if not assigned.is_variant]
+        others = [assignment.value for assignment in self.assignments.values() if not assignment.is_variant]
         text_names = {name for e in others for name in e.meta.root_names()}
         rows = readable_rows(source, self.rules.schema, text_names)
-        stored = frame_of(source)
-        frame = stored if rows is source else frame_of(rows)
+        stored_frame = frame_of(source)
+        frame = stored_frame if rows is source else frame_of(rows)
         return {
-            path: evaluate(stored if is_variant else frame, value, f"the value of column {'.'.join(path)}")
+            path: evaluate(stored_frame if is_variant else frame, value, f"the value of column {'.'.join(path)}")
             for path, (value, is_variant) in self.assignments.items()
         }
 
@@ -214,11 +214,11 @@ class RowChange:
         return with_tracking(rows, batch, self.tracked_schema)
 
 
-def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracked: Schema) -> pa.RecordBatch:
+def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracking_columns: Schema) -> pa.RecordBatch:
     """The rows with the ids of those they were made of; the version of their last change is that of this commit."""
-    if not tracked:
+    if not tracking_columns:
         return rows
-    row_id, version = tracked.names
+    row_id, version = tracking_columns.names
     rows = rows.append_column(pa.field(row_id, pa.int64()), source.column(row_id))
     return rows.append_column(pa.field(version, pa.int64()), pa.nulls(rows.num_rows, pa.int64()))
 
@@ -228,8 +228,8 @@ def changed_rows(assignments: Assignments, context: WriteContext, clock: Clock) 
     if not mapping_of(assignments, "assignments"):
         raise InvalidRequestError("an update without assignments changes nothing", fix="say which columns to set")
     schema = context.schema
-    checked = check_assignments(assignments, schema, schema, clock=clock)
-    return RowChange(checked, rules_of_changes(context), Schema(context.tracked))
+    by_path = check_assignments(assignments, schema, schema, clock=clock)
+    return RowChange(by_path, rules_of_changes(context), Schema(context.tracked_fields))
 
 
 def rules_of_changes(context: WriteContext) -> RowRules:

@@ -25,18 +25,18 @@ class _Totals(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def write_checksum(
-    table: Target, version: int | None = None, *, reconciled: bool = False, replay: bool = False
+    table: Target, version: int | None = None, *, is_reconciled: bool = False, replay: bool = False
 ) -> bool:
     """Write `<version>.crc` of a committed version, the latest without one; true if there is one of ours now.
 
     One that is there is never replaced. Every number is exact, or no file is written: they come from the checksum of
-    the version before and the commit's own actions if the caller knows that these are `reconciled` (what the commit
-    adds was not live before it, and what it removes was, as with our transactions); else from the files of the state,
-    if its log is small or the caller allows a whole `replay`.
+    the version before and the commit's own actions if the caller knows that these are reconciled (`is_reconciled`: what
+    the commit adds was not live before it, and what it removes was, as with our transactions); else from the files of
+    the state, if its log is small or the caller allows a whole `replay`.
     """
     state = table.state(version)
     commit = table.log.commit(state.version)
-    totals = _following(table, state, commit) if reconciled else None
+    totals = _following(table, state, commit) if is_reconciled else None
     if totals is None and (replay or _is_small(table, state)):
         totals = _totals(state.adds(["size"])["size"])
     if totals is None:

@@ -52,11 +52,11 @@ class ColumnChanges(PropertyChanges):
         Columns of the table keep their metadata; comments and nullability too, unless the schema is a lakeview Schema.
         InvalidRequestError for anything else, UnsupportedTableError for a type that is not written.
         """
-        old, evolved = self.definition.schema, schema_of(schema)
-        check_evolution(old, evolved)
-        evolved = keep_metadata(old, evolved) if isinstance(schema, Schema) else merge_schemas(old, evolved)
-        if evolved != old:
-            self._change_schema(evolved)
+        old, new_schema = self.definition.schema, schema_of(schema)
+        check_evolution(old, new_schema)
+        new_schema = keep_metadata(old, new_schema) if isinstance(schema, Schema) else merge_schemas(old, new_schema)
+        if new_schema != old:
+            self._change_schema(new_schema)
 
     def add_column(self, column: Column, type_: TypeInput, *, comment: str | None = None) -> None:
         """Add a nullable column, or field of a struct, behind the others; older rows have null in it."""
@@ -69,9 +69,9 @@ class ColumnChanges(PropertyChanges):
         self._require_mapping("renamed")
         path = column_path(column)
         self._refuse_used(path, "renamed")
-        changed = rename(self.definition.schema, path, _text(name, f"new name of {leaf_name(path)}"))
+        new_schema = rename(self.definition.schema, path, _text(name, f"new name of {leaf_name(path)}"))
         partitions = [name if p == path[0] and len(path) == 1 else p for p in self.definition.partition_columns]
-        self._change_schema(changed)
+        self._change_schema(new_schema)
         self.definition.change_metadata(partition_columns=partitions)
         self._change_indexed(lambda columns: renamed_in(columns, path, name))
 
@@ -83,8 +83,8 @@ class ColumnChanges(PropertyChanges):
         if path[0] in self.definition.partition_columns:
             raise _in_use(path, "dropped", "the table is partitioned by it")
         name = leaf_name(path)
-        clustered = clustering_columns(self.definition.schema, self._base.domain_metadata())
-        if any(c == name or c.startswith(f"{name}.") for c in clustered):
+        cluster_columns = clustering_columns(self.definition.schema, self._base.domain_metadata())
+        if any(c == name or c.startswith(f"{name}.") for c in cluster_columns):
             raise _in_use(path, "dropped", "the table is clustered by it")
         rest = drop(self.definition.schema, path)
         if set(rest.names) == set(self.definition.partition_columns):
@@ -136,7 +136,7 @@ class ColumnChanges(PropertyChanges):
             raise InvalidRequestError(
                 f"{name} is nullable or not, not {nullable!r}", fix="give True or False", place=name
             )
-        changed = edit(self.definition.schema, path, lambda f: replace(f, nullable=nullable))
+        new_schema = edit(self.definition.schema, path, lambda f: replace(f, nullable=nullable))
         if not nullable:
             if not is_in_structs(self.definition.schema, path):
                 raise InvalidRequestError(
@@ -146,7 +146,7 @@ class ColumnChanges(PropertyChanges):
                     kind="schema-change",
                 )
             self._check_existing(HasValue(path, f"column {name}, which must not be null"), IsNull(path))
-        self._change_schema(changed)
+        self._change_schema(new_schema)
 
     # -- inside
 
@@ -159,13 +159,13 @@ class ColumnChanges(PropertyChanges):
         if any(rule[2:] not in before for rule in recorded_rules(schema, properties)):
             check_rules(schema, properties, self.definition.partition_columns)
         self.definition.change_schema(schema)
-        self._touched = self._touched or self.definition.is_changed
+        self._has_changes = self._has_changes or self.definition.is_changed
 
     def _change_indexed(self, change: Callable[[str], str]) -> None:
         """Change the list of columns that get statistics, where the table has one."""
         configuration = dict(self.definition.metadata.configuration or {})
-        if (indexed := configuration.get(INDEXED)) is not None:
-            configuration[INDEXED] = change(indexed)
+        if (columns := configuration.get(INDEXED)) is not None:
+            configuration[INDEXED] = change(columns)
             self.definition.change_metadata(configuration=configuration)
 
     def _require_mapping(self, verb: str) -> None:

@@ -64,8 +64,8 @@ class CommitLoop:
         def write_ahead() -> None:  # written through to the disk while other writers have their turn
             self._storage.prepare(_path(candidate), encode(candidate))
 
-        with self._storage.attempts(), self._storage.turn(write_ahead) as waited:
-            if waited:
+        with self._storage.attempts(), self._storage.turn(write_ahead) as has_waited:
+            if has_waited:
                 candidate = self._follow(candidate, base, follow)
                 if candidate % _WINDOW_EVERY == 0:  # else engines that take no turns starve
                     back_off(0, self._storage.remote, least=_WINDOW)
@@ -110,15 +110,15 @@ def _path(version: int) -> str:
 
 
 def follow_up(
-    table: Target, version: int, properties: Mapping[str, str], clock: Clock, *, reconciled: bool = True
+    table: Target, version: int, properties: Mapping[str, str], clock: Clock, *, is_reconciled: bool = True
 ) -> str | None:
     """Do what is due after the commit of a version; returns what failed of it: the commit is made, and the next
-    checkpoint is due in a few commits. `reconciled`: as `write_checksum`."""
+    checkpoint is due in a few commits. `is_reconciled`: as `write_checksum`."""
     every: int = value(properties, "delta.checkpointInterval") or 10
     try:
         table.refresh()
         if table.log.has_checksum(version - 1):  # a chain that some engine began goes on
-            write_checksum(table, version, reconciled=reconciled)
+            write_checksum(table, version, is_reconciled=is_reconciled)
         if version % every == 0:
             write_checkpoint(table, version)
             if value(properties, "delta.enableExpiredLogCleanup"):

@@ -47,10 +47,10 @@ def common_schema(footers: Mapping[str, pq.FileMetaData]) -> Schema:
 def _arrow_schema(footer: pq.FileMetaData) -> pa.Schema:
     """The columns, INT96 among them as moments: Arrow takes it for local times, which no engine writes so."""
     schema = footer.schema.to_arrow_schema()
-    stored = [footer.schema.column(i).physical_type for i in range(footer.num_columns)]
-    if _INT96 not in stored:
+    physical_types = [footer.schema.column(i).physical_type for i in range(footer.num_columns)]
+    if _INT96 not in physical_types:
         return schema
-    leaves = iter(stored)
+    leaves = iter(physical_types)
     return pa.schema([_with_moments(field, leaves) for field in schema])
 
 
@@ -85,12 +85,12 @@ def _check_alike(one: tuple[str, Shape], other: tuple[str, Shape]) -> None:
 
 def _narrowest_first(path: Path, files: Mapping[DataType, str]) -> list[DataType]:
     """The types of one column, each holding the values of those before. `files`: one that has it, by type."""
-    ordered = sorted(files, key=lambda type_: sum(widens_unasked(other, type_) for other in files))
-    for pair in pairwise(ordered):
+    types = sorted(files, key=lambda type_: sum(widens_unasked(other, type_) for other in files))
+    for pair in pairwise(types):
         if not widens_unasked(*pair):
             one, other = (item for item in files.items() if item[0] in pair)
             raise _mismatch(path, one, other)
-    return ordered
+    return types
 
 
 def _mismatch(path: Path, one: tuple[object, str], other: tuple[object, str]) -> InvalidRequestError:

@@ -146,18 +146,18 @@ def check_conflict(winner: Winner, ours: Intent, base: Metadata, protocol: Proto
     deletion vectors are left to `lakeview.delta.write.deletion_vectors`.
     """
     _check_definition(winner, ours, base, protocol)
-    shared = ours.app_ids & {txn.app_id for _, txn in only("txn", [winner.commit])}
-    if shared:
-        raise winner.conflict(f"both record the progress of application {min(shared)}", "concurrent-transaction")
-    changed = {d.domain for _, d in only("domain_metadata", [winner.commit])} - {DOMAIN}
-    domains = changed if ours.drops_domains else ours.domains & changed
+    app_ids = ours.app_ids & {txn.app_id for _, txn in only("txn", [winner.commit])}
+    if app_ids:
+        raise winner.conflict(f"both record the progress of application {min(app_ids)}", "concurrent-transaction")
+    changed_domains = {d.domain for _, d in only("domain_metadata", [winner.commit])} - {DOMAIN}
+    domains = changed_domains if ours.drops_domains else ours.domains & changed_domains
     if domains:
         raise winner.conflict(f"both change the domain {min(domains)}", "concurrent-domain")
     if ours.brings_back and winner.commit.info.operation in VACUUMS:
         raise winner.conflict("it deletes files, and ours brings some back", "concurrent-vacuum")
     if ours.removes:  # an append, which removes nothing, is placed without a look at the winner's files
-        joined = ours.vectors & winner.added_again
-        both = (ours.removes & frozenset(winner.removed_files["key"])) - joined
+        joined_vectors = ours.vectors & winner.added_again
+        both = (ours.removes & frozenset(winner.removed_files["key"])) - joined_vectors
         if both:
             raise winner.conflict(f"both remove the file {min(both)}", "concurrent-delete-delete")
     # a change of the definition that rows were checked against is serializable at every level
@@ -171,9 +171,9 @@ def _check_definition(winner: Winner, ours: Intent, base: Metadata, protocol: Pr
         raise winner.conflict("both change the protocol", "protocol-changed")
     for _, later in only("protocol", [winner.commit]):
         # what ours has written may need what the protocol names, and its metadata what an older one implies
-        dropped = active_features(base) | set(protocol.writer_features or ())
-        if dropped := dropped - supported_features(later):
-            raise winner.conflict(f"it dropped the feature {min(dropped)}", "protocol-changed")
+        lost_features = active_features(base) | set(protocol.writer_features or ())
+        if lost_features := lost_features - supported_features(later):
+            raise winner.conflict(f"it dropped the feature {min(lost_features)}", "protocol-changed")
     metadata = winner.metadata()
     strict = ours.changes_metadata or ours.reads_metadata
     if metadata is not None and (strict or not _harmless(base, metadata, ours)):
@@ -185,12 +185,12 @@ def _harmless(before: Metadata, after: Metadata, ours: Intent) -> bool:
     # vectors are written only where they are enabled, and rows that moved have brought no ids along
     needs = {"delta.enableDeletionVectors": ours.vectors, "delta.enableRowTracking": ours.removes}
     old, new = before.properties, after.properties
-    changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+    keys = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     return (
         before.schema_string == after.schema_string
         and before.partition_columns == after.partition_columns
-        and all(key.startswith(_HARMLESS_PROPERTIES) for key in changed)
-        and not any(needs.get(key) for key in changed)
+        and all(key.startswith(_HARMLESS_PROPERTIES) for key in keys)
+        and not any(needs.get(key) for key in keys)
     )
 
 

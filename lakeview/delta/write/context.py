@@ -45,7 +45,7 @@ class WriteContext:
     target_bytes: int | None = None
     random_prefix: int = 0
     rules: RowRules | None = None
-    tracked: tuple[Field, ...] = ()
+    tracked_fields: tuple[Field, ...] = ()
     change_data: bool = False
     page_version: Literal["1.0", "2.0"] = "1.0"
     write_id: str = ""
@@ -72,7 +72,7 @@ def write_context(
 
     UnsupportedTableError for a codec that is not written, and for a rule that cannot be evaluated.
     """
-    mapped = any(f.physical_name is not None for f in schema)
+    has_mapping = any(f.physical_name is not None for f in schema)
     prefix: int | None = value(properties, "delta.dataSkippingStringPrefixLength")
     length: int = value(properties, "delta.randomPrefixLength") or 2
     return WriteContext(
@@ -84,7 +84,7 @@ def write_context(
         compression=codec(properties),
         page_version=page_version(properties),
         target_bytes=value(properties, "delta.targetFileSize"),
-        random_prefix=min(length, 12) if mapped or value(properties, "delta.randomizeFilePrefixes") else 0,
+        random_prefix=min(length, 12) if has_mapping or value(properties, "delta.randomizeFilePrefixes") else 0,
         rules=row_rules(schema, properties, partition_columns),
         materialize_partitions=value(properties, "delta.writePartitionColumnsToParquet") is True,
     )
@@ -104,10 +104,10 @@ def indexed_leaves(
     else:
         number = _INDEXED_COLUMNS if number is None else number
         selection = leaves if number < 0 else leaves[:number]
-    clustered = [leaf for leaf in leaves if leaf_name(leaf[0]) in clustering]
-    return frozenset(physical for _, physical, _ in (*selection, *clustered))
+    cluster_leaves = [leaf for leaf in leaves if leaf_name(leaf[0]) in clustering]
+    return frozenset(physical for _, physical, _ in (*selection, *cluster_leaves))
 
 
 def _below(path: tuple[str, ...], prefixes: Set[tuple[str, ...]]) -> bool:
-    folded = tuple(part.casefold() for part in path)
-    return any(folded[:end] in prefixes for end in range(1, len(folded) + 1))
+    key = tuple(part.casefold() for part in path)
+    return any(key[:end] in prefixes for end in range(1, len(key) + 1))

@@ -116,10 +116,10 @@ class Definition:
 
         UnsupportedTableError for a feature that is not written here.
         """
-        changed = msgspec.structs.replace(self.metadata, **changes)
-        new_features = active_features(changed) - active_features(self._base.metadata)
+        metadata = msgspec.structs.replace(self.metadata, **changes)
+        new_features = active_features(metadata) - active_features(self._base.metadata)
         self.support(new_features | set(features))
-        self.metadata = changed
+        self.metadata = metadata
 
     def support(self, features: Collection[str]) -> None:
         """Let the protocol name these features too, and those that they need.

@@ -100,8 +100,8 @@ class DefinitionOperations:
         """Give a column, or a field of a struct (`a.b`), another name; no file changes. Columns have to be mapped."""
         from lakeview.delta.write.schema_changes import column_path
 
-        renamed = column_path((*column_path(column)[:-1], name))
-        parameters = {"oldColumnPath": _text(column), "newColumnPath": leaf_name(renamed)}
+        new_path = column_path((*column_path(column)[:-1], name))
+        parameters = {"oldColumnPath": _text(column), "newColumnPath": leaf_name(new_path)}
         with self.transaction("RENAME COLUMN", parameters=parameters) as txn:
             txn.rename_column(column, name)
         return txn.version

@@ -118,11 +118,11 @@ def follow_deletes(
     """
     if not moves:
         return []
-    touched = winner.added_again
+    keys = winner.added_again
     vectors = {row["key"]: row for row in winner.added_files.select("key", "deletion_vector", "vector").to_dicts()}
     rearrangements = []
     for move in moves:
-        met = touched.intersection(file.key for file in move.files)
+        met = keys.intersection(file.key for file in move.files)
         rearrangements.append(
             _follow(move, winner, {k: vectors[k] for k in met}, changes, storage, now) if met else move
         )
@@ -140,24 +140,24 @@ def _follow(
     if not move.is_ordered:
         raise winner.conflict("it deleted rows that ours put in another order", "concurrent-delete-delete")
     files, deletions = [], []
-    for file, deleted in zip(move.files, move.deletions, strict=True):
+    for file, earlier in zip(move.files, move.deletions, strict=True):
         row = vectors.get(file.key)
         if row is None:
             files.append(file)
-            deletions.append(deleted)
+            deletions.append(earlier)
             continue
         vector = DeletionVector.of(row["vector"])
         later = pyroaring.BitMap64() if vector is None else vector.bitmap(storage)
-        if not deleted.issubset(later):
+        if not earlier.issubset(later):
             raise winner.conflict(f"it brought rows of {file.key} back, which ours moved", "concurrent-delete-delete")
         changes.withdraw({file.key})
         files.append(LiveFile({**file.row, **row}, file.task))
         changes.remove(files[-1].row, now, data_change=False)
         deletions.append(later)
-    followed = replace(move, files=tuple(files), deletions=tuple(deletions))
+    later_move = replace(move, files=tuple(files), deletions=tuple(deletions))
     changes.withdraw({decode_path(add.path) for add in move.adds})
-    changes.adds += _with_vectors(move.adds, pyroaring.BitMap64(_places(followed)), changes, storage)
-    return followed
+    changes.adds += _with_vectors(move.adds, pyroaring.BitMap64(_places(later_move)), changes, storage)
+    return later_move
 
 
 def _places(move: Rearrangement) -> Iterator[int]:
@@ -205,13 +205,13 @@ def join_vectors(
     """
     if not changes:
         return None
-    touched = winner.added_again
-    if not touched.intersection(change.file.key for change in changes):
+    keys = winner.added_again
+    if not keys.intersection(change.file.key for change in changes):
         return None
     columns = ["key", "path", "deletion_vector", *LIVE_COLUMNS]
     rows = {row["key"]: row for row in winner.added_files.select(columns).to_dicts()}
     return [
-        _join_vectors(change, rows[change.file.key], winner, storage, overlap) if change.file.key in touched else change
+        _join_vectors(change, rows[change.file.key], winner, storage, overlap) if change.file.key in keys else change
         for change in changes
     ]
 

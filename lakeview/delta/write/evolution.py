@@ -111,10 +111,10 @@ def _check_names(fields: Sequence[Field], path: str) -> None:
                 fix="choose another name",
                 place=path_below(path, field.name),
             )
-    folded = [field.name.casefold() for field in fields]
-    if len(set(folded)) == len(folded):
+    keys = [field.name.casefold() for field in fields]
+    if len(set(keys)) == len(keys):
         return
-    twice = next(field.name for field in fields if folded.count(field.name.casefold()) > 1)
+    twice = next(field.name for field in fields if keys.count(field.name.casefold()) > 1)
     what = f"fields of {path}" if path else "columns"
     raise InvalidRequestError(
         f"two {what} are called {twice}, case aside",
@@ -126,7 +126,7 @@ def _check_names(fields: Sequence[Field], path: str) -> None:
 
 def _check_fields(old: Sequence[Field], new: Sequence[Field], path: str) -> None:
     by_name = {field.name: field for field in new}
-    folded = [field.name.casefold() for field in new]
+    keys = [field.name.casefold() for field in new]
     what = "field" if path else "column"
     for field in old:
         name = path_below(path, field.name)
@@ -138,7 +138,7 @@ def _check_fields(old: Sequence[Field], new: Sequence[Field], path: str) -> None
     names = {field.name for field in old}
     for field in new:
         name = path_below(path, field.name)
-        if folded.count(field.name.casefold()) > 1:
+        if keys.count(field.name.casefold()) > 1:
             raise _refusal(f"two {what}s would be called {name}, case aside", name, fix=_ONE_NAME)
         if field.name not in names and not field.nullable:
             raise _refusal(f"{what} {name} is new and must be nullable: older files do not have it", name)

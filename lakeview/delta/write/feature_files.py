@@ -42,40 +42,40 @@ def files_of(feature: str, txn: PendingCommit) -> list[LiveFile]:
 
 
 def _older_files(files: Sequence[LiveFile], txn: PendingCommit) -> list[LiveFile]:
-    widened = [f for f in txn.schema if any(type_changes(part) for _, part in fields_below([f]))]
-    partitions = [f for f in widened if f.name in txn.definition.partition_columns]
-    stored = [f for f in widened if f not in partitions]
+    widened_fields = [f for f in txn.schema if any(type_changes(part) for _, part in fields_below([f]))]
+    partitions = [f for f in widened_fields if f.name in txn.definition.partition_columns]
+    stored_fields = [f for f in widened_fields if f not in partitions]
 
     def is_older(file: LiveFile) -> bool:
-        recorded = dict(file.row["partition_values"] or {})
+        texts = dict(file.row["partition_values"] or {})
         values = file.task.constants
-        return any(recorded.get(f.stored_name) != serialize(values[f.name]) for f in partitions) or (
-            bool(stored) and _are_older(file.stored_columns(txn.storage), stored, file.task.match)
+        return any(texts.get(f.stored_name) != serialize(values[f.name]) for f in partitions) or (
+            bool(stored_fields) and _are_older(file.stored_columns(txn.storage), stored_fields, file.task.match)
         )
 
-    older = txn.storage.each_ahead(is_older, files) if widened else ()
+    older = txn.storage.each_ahead(is_older, files) if widened_fields else ()
     return [file for file, is_of_older_type in zip(files, older, strict=False) if is_of_older_type]
 
 
-def _are_older(stored: Sequence[pa.Field], fields: Sequence[Field], match: Match) -> bool:
-    places = field_places(stored, fields, match)
-    types = [(stored[place].type, f.type) for place, f in zip(places, fields, strict=True) if place is not None]
+def _are_older(file_fields: Sequence[pa.Field], fields: Sequence[Field], match: Match) -> bool:
+    places = field_places(file_fields, fields, match)
+    types = [(file_fields[place].type, f.type) for place, f in zip(places, fields, strict=True) if place is not None]
     return any(_is_older(*pair, match) for pair in types)
 
 
-def _is_older(stored: pa.DataType, type_: DataType, match: Match) -> bool:
+def _is_older(file_type: pa.DataType, type_: DataType, match: Match) -> bool:
     """Whether a file has another type than a column, or a part of it, that types widen to."""
     match type_:
         case StructType(fields):
-            return pa.types.is_struct(stored) and _are_older(list(stored), fields, match)
+            return pa.types.is_struct(file_type) and _are_older(list(file_type), fields, match)
         case ArrayType(element):
-            return pa.types.is_list(stored) and _is_older(stored.value_type, element, match)
+            return pa.types.is_list(file_type) and _is_older(file_type.value_type, element, match)
         case MapType(key, value):
-            types = ((stored.key_type, key), (stored.item_type, value)) if pa.types.is_map(stored) else ()
+            types = ((file_type.key_type, key), (file_type.item_type, value)) if pa.types.is_map(file_type) else ()
             return any(_is_older(*pair, match) for pair in types)
     target = arrow_type(type_)
     kind = kind_of(target)
-    same = stored == target or (kind == kind_of(stored) == "timestamp")
+    same = file_type == target or (kind == kind_of(file_type) == "timestamp")
     return kind in _WIDENED and not same
 
 

@@ -178,13 +178,13 @@ def _uses(feature: str, first: int, last: int, log: TableLog) -> Iterator[int]:
 
 def _lowest(protocol: Protocol, features: frozenset[str]) -> Protocol:
     """The lowest protocol that has just these features, of those that the old one has."""
-    mapped = "columnMapping" in features
-    implied: set[str] = set()
+    mapping = features & {"columnMapping"}
+    implied_features: set[str] = set()
     for version in range(1, MAX_WRITER_VERSION):
-        implied.update(LEGACY_WRITER_FEATURES.get(version, ()))
-        if implied == features:
-            return Protocol(2 if mapped else 1, version)
-    readers = sorted(features.intersection(protocol.reader_features or ()) | ({"columnMapping"} if mapped else set()))
+        implied_features.update(LEGACY_WRITER_FEATURES.get(version, ()))
+        if implied_features == features:
+            return Protocol(2 if mapping else 1, version)
+    readers = sorted(features.intersection(protocol.reader_features or ()) | mapping)
     if readers:
         return Protocol(MAX_READER_VERSION, MAX_WRITER_VERSION, readers, sorted(features))
     return Protocol(1, MAX_WRITER_VERSION, None, sorted(features))
@@ -246,10 +246,10 @@ def traces(feature: str, state: Replay) -> Traces:
         _check_understood(domains["domain"])
     else:
         domains = domains.filter(domains["domain"] == _DOMAINS.get(feature, ""))
-    removed = tuple(DomainMetadata(name, text, removed=True) for name, text in domains.iter_rows())
+    removals = tuple(DomainMetadata(name, text, removed=True) for name, text in domains.iter_rows())
     properties = tuple(name for name in _UNSET_BEFORE.get(feature, ()) if name in state.properties)
     ids = feature == "rowTracking" and bool(state.adds(["base_row_id"])["base_row_id"].is_not_null().any())
-    return Traces(properties, removed, ids)
+    return Traces(properties, removals, ids)
 
 
 def is_understood(domain: str) -> bool:

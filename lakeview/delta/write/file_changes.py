@@ -144,13 +144,13 @@ class FileChanges:
         stay, with another deletion vector or other statistics, do not count."""
         paths = [path for path, _ in self.keys()]
         stays = self.live_again | (self.removed_paths & set(paths))
-        added = [add.size for add, path in zip(self.adds, paths, strict=True) if path not in stays]
-        removed = [remove.size or 0 for (path, _), remove in self.removes.items() if path not in stays]
+        sizes_added = [add.size for add, path in zip(self.adds, paths, strict=True) if path not in stays]
+        sizes_removed = [remove.size or 0 for (path, _), remove in self.removes.items() if path not in stays]
         return {
-            "numAddedFiles": len(added), "numTargetFilesAdded": len(added),
-            "numAddedBytes": sum(added), "numTargetBytesAdded": sum(added),
-            "numRemovedFiles": len(removed), "numTargetFilesRemoved": len(removed),
-            "numRemovedBytes": sum(removed), "numTargetBytesRemoved": sum(removed),
+            "numAddedFiles": len(sizes_added), "numTargetFilesAdded": len(sizes_added),
+            "numAddedBytes": sum(sizes_added), "numTargetBytesAdded": sum(sizes_added),
+            "numRemovedFiles": len(sizes_removed), "numTargetFilesRemoved": len(sizes_removed),
+            "numRemovedBytes": sum(sizes_removed), "numTargetBytesRemoved": sum(sizes_removed),
         }  # fmt: skip
 
     def actions(self, adds: Iterable[AddFile]) -> Iterator[tuple[str, Any]]:
@@ -168,9 +168,9 @@ class FileChanges:
         vectors = [add.deletion_vector for add in self.adds if add.deletion_vector is not None]
         names = {decode_path(path) for path in (*(a.path for a in self.adds), *(c.path for c in self.changes))}
         names |= {file for vector in vectors if (file := file_of(vector.unique_id)) is not None}
-        unused = [path for path in self.paths if path not in names]
+        paths = [path for path in self.paths if path not in names]
         self.paths.clear()
-        self._storage.delete_each(unused)
+        self._storage.delete_each(paths)
 
     def discard(self) -> None:
         """Delete what was written. What cannot be deleted stays for a vacuum: the error that led here counts."""

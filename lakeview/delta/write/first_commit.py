@@ -120,7 +120,7 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     schema = common_schema(footers)
     overlap = [f.name for f in partitions if f.name in schema]
     whole = Schema((*(f for f in schema if f.name not in overlap), *partitions))
-    widened = any(type_changes(field) for _, field in fields_below(whole))
+    has_widening = any(type_changes(field) for _, field in fields_below(whole))
     check_schema(whole, partitions.names)
     values = dict(zip(files, _partition_values(files, partitions), strict=True))
     adds = [
@@ -136,7 +136,7 @@ def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
     now = milliseconds(clock())
     metadata = Metadata(
         id=str(uuid.uuid4()), schema_string=schema_text(whole), partition_columns=partitions.names, created_time=now,
-        configuration={"delta.enableTypeWidening": "true"} if widened else {},
+        configuration={"delta.enableTypeWidening": "true"} if has_widening else {},
     )  # fmt: skip
     parameters = {
         "numFiles": len(adds),

@@ -24,31 +24,31 @@ class FileFacts:
     nulls: dict[str, int]
 
 
-def footer_facts(file: IO[bytes], context: WriteContext, required: Collection[str] = ()) -> FileFacts | None:
+def footer_facts(file: IO[bytes], context: WriteContext, not_null: Collection[str] = ()) -> FileFacts | None:
     """What `read_facts` gives, where the footer alone says it; else None."""
-    return _facts(file, context, required, reads_columns=False)
+    return _facts(file, context, not_null, reads_columns=False)
 
 
-def read_facts(file: IO[bytes], context: WriteContext, required: Collection[str] = ()) -> FileFacts:
-    """The statistics of the leaves that `context` indexes, and the nulls of the columns `required`, by their names in
+def read_facts(file: IO[bytes], context: WriteContext, not_null: Collection[str] = ()) -> FileFacts:
+    """The statistics of the leaves that `context` indexes, and the nulls of the columns `not_null`, by their names in
     the file.
 
     From the footer; a column of which it does not say enough is read: lists and maps, texts that are too long for it,
     and floating-point numbers with NaN among them, which it has for a bound.
     """
-    facts = _facts(file, context, required, reads_columns=True)
+    facts = _facts(file, context, not_null, reads_columns=True)
     assert facts is not None
     return facts
 
 
 def _facts(
-    file: IO[bytes], context: WriteContext, required: Collection[str], *, reads_columns: bool
+    file: IO[bytes], context: WriteContext, not_null: Collection[str], *, reads_columns: bool
 ) -> FileFacts | None:
     parquet = pq.ParquetFile(file)
     statistics = FileStatistics(context.indexed_columns, prefix=context.string_prefix)
     nulls: dict[str, int] = {}
     for field, leaves in _columns(parquet.schema_arrow):
-        if field.name not in required and not any(path in context.indexed_columns for path, _, _ in leaves):
+        if field.name not in not_null and not any(path in context.indexed_columns for path, _, _ in leaves):
             continue
         parts = _parts(parquet.metadata, leaves)
         if parts is not None:
@@ -62,7 +62,7 @@ def _facts(
         else:
             return None
     statistics.records = parquet.metadata.num_rows
-    return FileFacts(statistics.records, statistics.text(), {name: nulls[name] for name in required})
+    return FileFacts(statistics.records, statistics.text(), {name: nulls[name] for name in not_null})
 
 
 _Leaf = tuple[Path, pa.DataType, int]

@@ -33,14 +33,15 @@ class RowsNeeded:
 
 class GroupReader:
     """Reads groups of files, in threads: the columns of `schema`, by which rows are found, and of small files that have
-    such rows all of them, if these are `needed`. Once most files had such rows, all columns are read at once: to open a
-    file and to begin to decode it takes longer than to decode a column (benches/bench_writer.py, 1,000 files)."""
+    such rows all of them, if there are `rows_needed`. Once most files had such rows, all columns are read at once: it
+    takes longer to open a file and begin to decode it than to decode a column (benches/bench_writer.py, 1,000 files).
+    """
 
-    def __init__(self, storage: Storage, schema: Schema, needed: RowsNeeded | None) -> None:
+    def __init__(self, storage: Storage, schema: Schema, rows_needed: RowsNeeded | None) -> None:
         self.storage = storage
         self.schema = schema
-        self.needed = needed
-        self._alike = needed is not None and all(needed.schema[name] == schema[name] for name in schema.names)
+        self.rows_needed = rows_needed
+        self._alike = rows_needed is not None and all(rows_needed.schema[name] == schema[name] for name in schema.names)
         self._files = self._changing = 0
 
     def group(self, files: Sequence[LiveFile]) -> FileGroup:
@@ -60,37 +61,37 @@ class FileGroup:
     def __init__(self, reader: GroupReader, files: Sequence[LiveFile], *, at_once: bool) -> None:
         self._reader = reader
         self._files = files
-        self._needed = reader.needed if len(files) > 1 else None  # a large file is read batch by batch
-        self._whole: list[Portion] | None = [] if self._needed and at_once else None
+        self._rows_needed = reader.rows_needed if len(files) > 1 else None  # a large file is read batch by batch
+        self._whole: list[Portion] | None = [] if self._rows_needed and at_once else None
         self._counts = np.zeros(len(files), np.int64)
 
     def portions(self) -> Iterator[Portion]:
         """The live rows of all files, in the columns by which rows are found."""
         schema, size = self._reader.schema, 0
-        if self._needed is not None and self._whole is not None:
-            schema = self._needed.schema
+        if self._rows_needed is not None and self._whole is not None:
+            schema = self._rows_needed.schema
         for portion in portions_of(self._files, self._reader.storage, schema):
             np.add.at(self._counts, portion.files, np.diff(portion.ends, prepend=0))
             if self._whole is not None:
                 size += portion.rows.nbytes
                 self._whole.append(portion)
                 if size > _IN_MEMORY_BYTES:
-                    self._needed = self._whole = None
+                    self._rows_needed = self._whole = None
             yield replace(portion, rows=portion.rows.select(self._reader.schema.names))
 
     def with_rows(self, changing: Sequence[int]) -> Sequence[LiveFile]:
         """The files, with rows in memory where they are needed, unless those of the group take too many bytes.
         `changing`: how many rows of each change or go."""
-        if self._needed is None:
+        if self._rows_needed is None:
             return self._files
         self._reader.count(len(changing), sum(map(bool, changing)))
-        all_may_go, counts = self._needed.all_may_go, self._counts.tolist()
+        all_may_go, counts = self._rows_needed.all_may_go, self._counts.tolist()
         numbers = [n for n, rows in enumerate(changing) if rows and not (all_may_go and rows == counts[n])]
         parts: dict[int, list[FileRows]] = {number: [] for number in numbers}
         portions: Iterator[Portion] | list[Portion] | None = self._whole
         if portions is None:
             files = [self._files[number] for number in numbers]
-            portions = portions_of(files, self._reader.storage, self._needed.schema)
+            portions = portions_of(files, self._reader.storage, self._rows_needed.schema)
         else:
             numbers = list(range(len(self._files)))
         size = 0
@@ -106,11 +107,11 @@ class FileGroup:
 
 
 def matches_of(
-    files: Sequence[LiveFile], storage: Storage, where: pl.Expr, needed: RowsNeeded | None = None
+    files: Sequence[LiveFile], storage: Storage, where: pl.Expr, rows_needed: RowsNeeded | None = None
 ) -> Iterator[tuple[LiveFile, pyroaring.BitMap64]]:
     """The files, and of each the positions of its live rows for which a condition is true; null is not true. Of small
     files it is evaluated once for many: to begin takes longer than to evaluate it for some thousand rows. They come
-    with their rows in memory where these are `needed`.
+    with their rows in memory where there are `rows_needed`.
 
     InvalidRequestError (kind bad-predicate) where it is none, or cannot be evaluated.
     """
@@ -118,7 +119,7 @@ def matches_of(
         return
     schema = files[0].task.schema
     names = [n for n in dict.fromkeys(where.meta.root_names()) if n in schema]
-    reader = GroupReader(storage, schema.select(names), needed)
+    reader = GroupReader(storage, schema.select(names), rows_needed)
     for group in ahead(lambda group: _matches(reader.group(group), len(group), where), list(together(files))):
         yield from group
 

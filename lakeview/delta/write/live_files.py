@@ -96,19 +96,19 @@ class LiveFile:
         vector = DeletionVector.of(self.row["vector"])
         return pyroaring.BitMap64() if vector is None else vector.bitmap(storage)
 
-    def without(self, deleted: pyroaring.BitMap64) -> LiveFile:
+    def without(self, positions: pyroaring.BitMap64) -> LiveFile:
         """The same file, without the rows that its deletion vector names, which has been read."""
-        return replace(self, task=replace(self.task, deleted_rows=Positions(deleted))) if deleted else self
+        return replace(self, task=replace(self.task, deleted_rows=Positions(positions))) if positions else self
 
     def physical_rows(self, storage: Storage) -> int:
         """Rows in the file: what its statistics say, else its footer."""
         count = records_of(self.row["stats"])
         return self._footer_rows(storage) if count is None else count
 
-    def has_only(self, storage: Storage, deleted: int) -> bool:
+    def has_only(self, storage: Storage, count: int) -> bool:
         """Whether so many deleted rows are all rows of the file: its footer says it, since a file goes with its last
         row, and a writer may have recorded too few."""
-        return deleted >= self.physical_rows(storage) and deleted >= self._footer_rows(storage)
+        return count >= self.physical_rows(storage) and count >= self._footer_rows(storage)
 
     def stored_columns(self, storage: Storage) -> list[pa.Field]:
         """The columns as the file has them, by its footer. Errors as `read_task`."""
@@ -124,31 +124,31 @@ class LiveFile:
         storage: Storage,
         schema: Schema,
         *,
-        selected: pyroaring.BitMap64 | None = None,
-        deleted: pyroaring.BitMap64 | None = None,
+        selection: pyroaring.BitMap64 | None = None,
+        without: pyroaring.BitMap64 | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Its live rows in these columns, or those at the positions `selected`, or all but those at `deleted`."""
+        """Its live rows in these columns, or those at the positions of a `selection`, or all those `without` others."""
         task = replace(self.task, schema=schema)
-        if selected is not None:
-            task = replace(task, selected_rows=Positions(selected))
-        if deleted is not None:
-            task = replace(task, deleted_rows=Positions(deleted))
+        if selection is not None:
+            task = replace(task, selected_rows=Positions(selection))
+        if without is not None:
+            task = replace(task, deleted_rows=Positions(without))
         yield from read_task(task, storage)
 
     def frames(
-        self, storage: Storage, columns: Sequence[str], *, selected: pyroaring.BitMap64 | None = None
+        self, storage: Storage, columns: Sequence[str], *, selection: pyroaring.BitMap64 | None = None
     ) -> Iterator[pl.DataFrame]:
         """Its live rows in these columns and POSITION, a frame a batch."""
-        for batch in self.batches_with_positions(storage, self.task.schema.select(columns), selected=selected):
+        for batch in self.batches_with_positions(storage, self.task.schema.select(columns), selection=selection):
             yield frame_of(batch)
 
     def batches_with_positions(
-        self, storage: Storage, schema: Schema, *, selected: pyroaring.BitMap64 | None = None
+        self, storage: Storage, schema: Schema, *, selection: pyroaring.BitMap64 | None = None
     ) -> Iterator[pa.RecordBatch]:
         """As `batches`, with POSITION behind the columns."""
         fallbacks = {**self.task.fallbacks, POSITION: Fallback(0, plus_position=True)}
         columns = Schema((*schema, _POSITION_FIELD))
-        positions = self.task.selected_rows if selected is None else Positions(selected)
+        positions = self.task.selected_rows if selection is None else Positions(selection)
         yield from read_task(replace(self.task, schema=columns, fallbacks=fallbacks, selected_rows=positions), storage)
 
 
@@ -204,10 +204,10 @@ def live_files(
 ) -> list[LiveFile]:
     """The live files of a version that may hold rows for which a condition is true, all without one; in the order that
     `in_order` gives them for a table clustered by these columns, one partition after the other."""
-    schema, tracked = definition.schema, None
+    schema, tracked_schema = definition.schema, None
     if definition.enables("rowTracking", "delta.enableRowTracking"):
-        tracked = Schema((*schema.fields, *tracked_fields(schema, definition.properties)))
-    scan = Scan(base, schema, definition.partitions, storage.root, tracked=tracked)
+        tracked_schema = Schema((*schema.fields, *tracked_fields(schema, definition.properties)))
+    scan = Scan(base, schema, definition.partitions, storage.root, tracked_schema=tracked_schema)
     adds, tasks = scan.files(where, LIVE_COLUMNS)
     rows = with_documents(adds, base).iter_rows(named=True)
     roots = storage.config.roots

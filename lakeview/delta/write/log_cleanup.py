@@ -121,8 +121,8 @@ def _nothing() -> pl.DataFrame:
 def _cutoff(now: datetime, retention: timedelta | None, properties: dict[str, str], *, allow_short: bool) -> datetime:
     """The time before which commits are old: "truncated to midnight UTC". The commit of a vacuum that may still delete
     files is not: without it a restore would bring back files that go."""
-    recorded: timedelta | None = value(properties, "delta.logRetentionDuration")
-    own = _RETENTION if recorded is None else recorded
+    setting: timedelta | None = value(properties, "delta.logRetentionDuration")
+    own = _RETENTION if setting is None else setting
     keeps = own if retention is None else retention
     if keeps < timedelta(0) or (keeps < own and not allow_short):
         raise InvalidRequestError(
@@ -203,8 +203,8 @@ def _unused_sidecars(table: Target, remaining: Sequence[CheckpointFiles], now: d
             names.update(name.rpartition("/")[2] for name in table.log.checkpoint(files).sidecars)
         except UNREADABLE:
             return _nothing()
-    unused = old.filter(~pl.col("name").is_in(names))
-    return _without_version(unused.with_columns(pl.concat_str(pl.lit("_sidecars/"), "name").alias("name")), "sidecar")
+    sidecars = old.filter(~pl.col("name").is_in(names))
+    return _without_version(sidecars.with_columns(pl.concat_str(pl.lit("_sidecars/"), "name").alias("name")), "sidecar")
 
 
 def _temporary_files(listed_files: pl.DataFrame, now: datetime) -> pl.DataFrame:

@@ -138,8 +138,8 @@ def condition_of(on: str | Sequence[str], source: Sequence[str] = ()) -> str:
     on = names_of(on, "on")
     if not on:
         raise InvalidRequestError("the merge names no key", fix="say on which columns rows match", place="on")
-    quoted = ['"' + name.replace('"', '""') + '"' for name in on]
-    return " AND ".join(f"{TARGET}.{name} = {SOURCE}.{name}" for name in quoted)
+    names = ['"' + name.replace('"', '""') + '"' for name in on]
+    return " AND ".join(f"{TARGET}.{name} = {SOURCE}.{name}" for name in names)
 
 
 def _json(value: Any) -> str:
@@ -181,15 +181,15 @@ class ClauseRule:
     values: Mapping[Path, pl.Expr | None]
     variants: frozenset[Path] = frozenset()
 
-    def values_of(self, rows: pl.DataFrame, stored: pl.DataFrame | None = None) -> dict[Path, pl.Series]:
-        """The values of rows, by path. `stored`: the rows with variants as their bytes, which variants are set by."""
+    def values_of(self, rows: pl.DataFrame, stored_rows: pl.DataFrame | None = None) -> dict[Path, pl.Series]:
+        """The values of rows, by path. `stored_rows`: those with variants as their bytes, which variants are set by."""
         by_name = any(e is None for e in self.values.values())
         source = rows[SOURCE].struct.unnest() if by_name else pl.DataFrame()
         return {
             path: source[path[0]]
             if e is None
             else evaluate(
-                rows if stored is None or path not in self.variants else stored,
+                rows if stored_rows is None or path not in self.variants else stored_rows,
                 e,
                 f"the value of column {'.'.join(path)}",
             )
@@ -215,7 +215,7 @@ def clause_rule(clause: Clause, sides: Schema, table: Schema, source: Schema, cl
             table.require(source.names, place="source")
         return ClauseRule(clause, where, dict.fromkeys((n,) for n in source.names if n in table))
     assignments = check_assignments(clause.assignments, table, sides, is_new=clause.does == "insert", clock=clock)
-    values = {path: assigned.value for path, assigned in assignments.items()}
+    values = {path: assignment.value for path, assignment in assignments.items()}
     return ClauseRule(clause, where, values, frozenset(path for path, a in assignments.items() if a.is_variant))
 
 

@@ -58,17 +58,17 @@ class MergeRows:
         def rules_for(when: When, columns: Schema) -> list[ClauseRule]:
             return [clause_rule(clause, columns, schema, source_schema, clock) for clause in merge.of(when)]
 
-        self._matched = rules_for("matched", Schema((*own, *sides)))
-        self._unmatched = rules_for("not matched by source", Schema((*own, sides[0])))
+        self._matched_rules = rules_for("matched", Schema((*own, *sides)))
+        self._unmatched_rules = rules_for("not matched by source", Schema((*own, sides[0])))
         self._inserts = rules_for("not matched", Schema((*others, sides[1])))
-        self._text_names = text_names([*self._matched, *self._unmatched], schema)
+        self._text_names = text_names([*self._matched_rules, *self._unmatched_rules], schema)
         self._rules: RowRules = rules_of_changes(work.context)
         self._met = pyroaring.BitMap64()
         self.counts: Counter[str] = Counter(numSourceRows=merge.source.height)
 
     def files_needed(self) -> pl.Expr | None:
         """What rows of the table the merge can change, as a condition by which files are skipped; None for all."""
-        if self._unmatched:
+        if self._unmatched_rules:
             return None
         condition = self._condition.left_only
         for number, (column, _) in enumerate(self._condition.keys):
@@ -106,13 +106,13 @@ class MergeRows:
     @property
     def _changes_all(self) -> bool:
         """Whether one clause applies to all rows that match, and none to others."""
-        return not self._unmatched and bool(self._matched) and self._matched[0].where is None
+        return not self._unmatched_rules and bool(self._matched_rules) and self._matched_rules[0].where is None
 
     @property
     def _rows_needed(self) -> RowsNeeded | None:
         if self._work.vectors or not self._changes_all:
             return None
-        return RowsNeeded(self._work.schema, all_may_go=self._matched[0].clause.does == "delete")
+        return RowsNeeded(self._work.schema, all_may_go=self._matched_rules[0].clause.does == "delete")
 
     def insert(self, append: Callable[[pa.Table], None]) -> None:
         """Apply the clauses for source rows that matched nothing, once all files have been seen."""
@@ -135,13 +135,13 @@ class MergeRows:
         for _, (file, pairs) in zip(each, chain.from_iterable(groups), strict=True):
             self._met |= pairs.matched_source_rows
             if self._changes_all:
-                yield from self._apply_to_all(self._matched[0], file, pairs)
+                yield from self._apply_to_all(self._matched_rules[0], file, pairs)
                 continue
             removals = pyroaring.BitMap64()
-            yield from map(Rewrite, self._clauses(file, storage, pairs, pairs.positions, self._matched, removals))
-            if self._unmatched:
+            yield from map(Rewrite, self._clauses(file, storage, pairs, pairs.positions, self._matched_rules, removals))
+            if self._unmatched_rules:
                 rest = pairs.every - pairs.positions
-                yield from map(Rewrite, self._clauses(file, storage, None, rest, self._unmatched, removals))
+                yield from map(Rewrite, self._clauses(file, storage, None, rest, self._unmatched_rules, removals))
             yield from self._work.remove(file, removals, None)
 
     def _reader(self, storage: Storage) -> GroupReader:
@@ -153,11 +153,11 @@ class MergeRows:
         pairs = [Pairs() for _ in range(files)]
         for portion in group.portions():
             frame = frame_of(portion.rows).with_columns(pl.Series(POSITION, np.arange(portion.rows.num_rows)))
-            joined = pl.concat([_NO_PAIRS, *self._join(frame)]).sort(POSITION, maintain_order=True)
-            places, sources = joined[POSITION].to_numpy(), joined[SOURCE_ROW].to_numpy()
+            matches = pl.concat([_NO_PAIRS, *self._join(frame)]).sort(POSITION, maintain_order=True)
+            places, sources = matches[POSITION].to_numpy(), matches[SOURCE_ROW].to_numpy()
             for number, part in portion.by_file(places):
                 pairs[number].add(portion.positions[places[part]], sources[part])
-            if self._unmatched:
+            if self._unmatched_rules:
                 for number, part in portion.by_file(np.arange(frame.height)):
                     pairs[number].every |= pyroaring.BitMap64(portion.positions[part].astype(np.uint64))
         for ambiguous in (p for p in pairs if p.is_ambiguous):
@@ -188,8 +188,8 @@ class MergeRows:
         yield pairs
 
     def _refuse(self, pairs: Pairs) -> None:
-        only = self._matched[0] if len(self._matched) == 1 else None
-        if not self._matched or (only is not None and only.clause.does == "delete" and only.where is None):
+        only = self._matched_rules[0] if len(self._matched_rules) == 1 else None
+        if not self._matched_rules or (only is not None and only.clause.does == "delete" and only.where is None):
             return
         rows = pairs.first_ambiguous()
         row = self._source.frame.row(int(rows[0]), named=True)
@@ -216,7 +216,7 @@ class MergeRows:
     @cached_property
     def _update_of_all(self) -> Change:
         """The first clause for rows that match, applied to rows of any files, with the numbers of their source rows."""
-        rule = self._matched[0]
+        rule = self._matched_rules[0]
 
         def change(rows: pa.RecordBatch, numbers: Numbers) -> pa.RecordBatch:
             return self._update(rule, self._both(rows, self._source.at(pl.Series(numbers))), rows)
@@ -236,7 +236,7 @@ class MergeRows:
         adds to `removals` those that go."""
         if not rules or not positions:
             return
-        for batch in file.batches_with_positions(storage, self._work.schema, selected=positions):
+        for batch in file.batches_with_positions(storage, self._work.schema, selection=positions):
             places = pl.DataFrame({POSITION: pl.from_arrow(batch.column(POSITION))})
             source = None
             if pairs is not None:
@@ -275,13 +275,13 @@ class MergeRows:
         fill_missing = self._work.context.fill_missing
         if fill_missing and rule.clause.assignments is None:
             values = {p: with_other_fields(v, rows.column(p[0]), self._schema[p[0]].type) for p, v in values.items()}
-        computed = {r.name for r in self._rules.generated} - {path[0] for path in values}
-        inputs = [n for n in names if n not in computed]
+        computed_names = {r.name for r in self._rules.generated} - {path[0] for path in values}
+        inputs = [n for n in names if n not in computed_names]
         after = self._rules.conform(with_values(rows, inputs, values), clock=self._clock, fill_missing=fill_missing)
         if self._work.feed:
             self._work.record("update_preimage", [rows.select(names)])
             self._work.record("update_postimage", [after])
-        return with_tracking(after, rows, Schema(self._work.context.tracked))
+        return with_tracking(after, rows, Schema(self._work.context.tracked_fields))
 
     def _as_stored(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pl.DataFrame:
         """The rows with variants as their bytes, if the rule sets one."""

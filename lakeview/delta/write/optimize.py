@@ -140,14 +140,14 @@ def rewrite(
                 yield portion.rows
             first += len(files)
 
-    ordered = in_curve_order(batches, z_order_by) if z_order_by else batches()
-    adds = write_conformed(work.context, read_ahead(ordered), data_change=False, clock=clock, storage=work.storage)
+    in_order = in_curve_order(batches, z_order_by) if z_order_by else batches()
+    adds = write_conformed(work.context, read_ahead(in_order), data_change=False, clock=clock, storage=work.storage)
     changes.paths += paths_of(adds)
     now = milliseconds(clock())
     for file in group:
         changes.remove(file.row, now, data_change=False)
     changes.adds += adds
-    rows = tuple(count + len(deleted) for count, deleted in zip(live, before, strict=True))
+    rows = tuple(count + len(positions) for count, positions in zip(live, before, strict=True))
     return Rearrangement(tuple(group), rows, before, before, tuple(adds), is_ordered=not z_order_by)
 
 

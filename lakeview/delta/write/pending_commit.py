@@ -64,7 +64,7 @@ class PendingCommit:
         self._table = table
         self._storage = table.storage
         table.refresh()
-        if table.log.replaced:  # a commit would follow those of a table that is no longer there
+        if table.log.is_replaced:  # a commit would follow those of a table that is no longer there
             raise CorruptTableError(
                 f"{table.storage.root} was moved away, or deleted and created again, since it was opened",
                 fix="open it again",
@@ -100,7 +100,7 @@ class PendingCommit:
         self._row_by_row = True
         self._only_deletes = True
         self._done_before = False
-        self._touched = False
+        self._has_changes = False
         self.version: int | None = None
         self.checkpoint_error: str | None = None
         self.definition.check_writable()
@@ -127,7 +127,7 @@ class PendingCommit:
         )  # fmt: skip
         return replace(
             context,
-            tracked=tracked_fields(self.schema, self.definition.properties) if self._keeps_row_ids else (),
+            tracked_fields=tracked_fields(self.schema, self.definition.properties) if self._keeps_row_ids else (),
             materialize_partitions=context.materialize_partitions or self.definition.supports(MATERIALIZE_PARTITIONS),
         )
 
@@ -159,7 +159,7 @@ class PendingCommit:
         """Take what an operation did into the commit, and its counts into operationMetrics."""
         self._vector_changes += work.finish()
         self.entry.count({**work.counts, **metrics})
-        self._touched = self._touched or bool(self.files.removes or self.files.adds)
+        self._has_changes = self._has_changes or bool(self.files.removes or self.files.adds)
 
     # -- committing
 
@@ -176,7 +176,7 @@ class PendingCommit:
 
     def commit(self) -> int | None:
         """Commit; returns the version, or None if nothing was changed. What did not commit leaves no data files."""
-        if not self._touched or self.version is not None:
+        if not self._has_changes or self.version is not None:
             return self.version
         if self._done_before:
             self.files.discard()
@@ -195,9 +195,9 @@ class PendingCommit:
             raise
         self.files.discard_unused()
         # what is added again without a remove was live before: counting actions would count it twice
-        reconciled = not self.files.live_again
+        is_reconciled = not self.files.live_again
         self.checkpoint_error = follow_up(
-            self._table, self.version, self.definition.properties, self.clock, reconciled=reconciled
+            self._table, self.version, self.definition.properties, self.clock, is_reconciled=is_reconciled
         )
         return self.version
 
@@ -227,9 +227,9 @@ class PendingCommit:
         winner = Winner(commit, self._storage)
         check_conflict(winner, self._intent(), self.definition.metadata, self.definition.protocol)
         overlap = self._only_deletes and not self.files.changes
-        joined = join_vectors(self._vector_changes, winner, self._storage, overlap=overlap)
-        if joined is not None:
-            self._replace_vectors(joined)
+        joined_vectors = join_vectors(self._vector_changes, winner, self._storage, overlap=overlap)
+        if joined_vectors is not None:
+            self._replace_vectors(joined_vectors)
         now = milliseconds(self.clock())
         self._rearrangements = follow_deletes(self._rearrangements, winner, self.files, self._storage, now)
         if winner.changes_protocol() or winner.metadata() is not None:

@@ -102,7 +102,7 @@ class PropertyChanges(PendingCommit):
         if properties := self._properties_without_force(features):
             self._change_properties(properties)
         self.definition.support(features)
-        self._touched = self._touched or self.definition.is_changed
+        self._has_changes = self._has_changes or self.definition.is_changed
 
     def upgrade_versions(self, reader: int, writer: int) -> None:
         """Let the protocol have higher versions. InvalidRequestError for lower ones, and two that do not fit."""
@@ -112,7 +112,7 @@ class PropertyChanges(PendingCommit):
         features = supported_features(self.definition.protocol) - own
         if properties := properties_of(features, self.definition.properties):
             self._change_properties(properties)
-        self._touched = self._touched or self.definition.is_changed
+        self._has_changes = self._has_changes or self.definition.is_changed
 
     def drop_feature(self, feature: str) -> None:
         """Take a table feature out of the protocol that is in use nowhere, and the properties that mean nothing without
@@ -123,7 +123,7 @@ class PropertyChanges(PendingCommit):
             self.definition.change_properties(properties)
         self.definition.protocol = protocol
         self._drops_domains = self._drops_domains or feature in OPERATIONS
-        self._reads_metadata = self._touched = True
+        self._reads_metadata = self._has_changes = True
 
     def remove_traces(self, feature: str) -> None:
         """Take away what the table itself keeps for a feature, so that the next commit can drop it: properties,
@@ -137,7 +137,7 @@ class PropertyChanges(PendingCommit):
                 if row["base_row_id"] is not None:
                     without = {**row, "base_row_id": None, "default_row_commit_version": None}
                     self.files.add_again(without, row["stats"])
-        self._reads_metadata = self._touched = True
+        self._reads_metadata = self._has_changes = True
 
     def rewrite_files(self, feature: str) -> None:
         """Write each file again that is read right by readers with a feature alone. The rows stay, and appends of other
@@ -154,7 +154,7 @@ class PropertyChanges(PendingCommit):
         self.domains += [clustering_domain(self.schema, clustering)] if clustering else []
         self.reads(pl.lit(value=True))
         rewrite_each(self, files)
-        self._touched = True
+        self._has_changes = True
 
     # -- inside
 
@@ -166,14 +166,14 @@ class PropertyChanges(PendingCommit):
                 self._check_constraint(name.removeprefix(_CONSTRAINT), text)
         self.definition.change_properties(properties)
         self.definition.check_writable()
-        self._touched = self._touched or self.definition.is_changed
+        self._has_changes = self._has_changes or self.definition.is_changed
         if self.definition.starts_row_tracking():
             # "all existing files must be assigned row ids": added again, they get them with the commit
             self.reads(pl.lit(value=True))
-            settled = self.files.removed_paths | self.files.live_again
+            own_paths = self.files.removed_paths | self.files.live_again
             for row in with_documents(self._base.adds(LIVE_COLUMNS), self._base).iter_rows(named=True):
                 has_ids = None not in (row["base_row_id"], row["default_row_commit_version"])
-                if not has_ids and row["key"] not in settled:
+                if not has_ids and row["key"] not in own_paths:
                     self.files.add_again(row, row["stats"])
 
     def _properties_without_force(self, features: Collection[str]) -> dict[str, str]:
@@ -266,19 +266,19 @@ def check_rows(files: Iterable[LiveFile], storage: Storage, rule: Satisfies | Ha
 
     `files`: those whose statistics prove nothing; they are read whole, in the rule's columns.
     """
-    broken, example = 0, ""
+    count, example = 0, ""
     for file in files:
         for batch in file.batches(storage, file.task.schema.select(rule.columns)):
             frame = frame_of(batch)
             bad = frame.filter(~rule(frame))
-            if bad.height and not broken:
+            if bad.height and not count:
                 row = bad.row(0, named=True)
                 example = ", ".join(f"{n} = {example_text(v)}" for n, v in row.items()) + f" in {file.task.path}"
-            broken += bad.height
-    if broken:
-        rows = "1 row of the table breaks" if broken == 1 else f"{broken:,} rows of the table break"
+            count += bad.height
+    if count:
+        rows = "1 row of the table breaks" if count == 1 else f"{count:,} rows of the table break"
         raise ConstraintViolationError(
-            f"{rows} {rule.subject}{'' if broken == 1 else '; one of them'}: {example}",
+            f"{rows} {rule.subject}{'' if count == 1 else '; one of them'}: {example}",
             fix="correct or delete these rows first",
             kind="existing-rows",
         )

@@ -76,7 +76,7 @@ def _check_settable(name: str, text: str) -> None:
             kind="unknown-property",
         )
     if entry is not None and entry.parse(text) is None:
-        raise _bad_value(name, text, entry.expected)
+        raise _bad_value(name, text, entry.expectation)
     if entry is None or (entry.effect in (Effect.ENGINE, Effect.BINDING) and text.lower() not in entry.off):
         raise UnsupportedTableError(
             f"{name} is {text!r}, which this writer would not honour",
@@ -202,7 +202,7 @@ def page_version(properties: Mapping[str, str]) -> Literal["1.0", "2.0"]:
     return "2.0" if text.startswith("2") else "1.0"
 
 
-def _bad_value(name: str, text: object, expected: str) -> InvalidRequestError:
+def _bad_value(name: str, text: object, expectation: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"{name} is {text!r}, which it cannot be", fix=f"give {expected}", place=name, kind="property-value"
+        f"{name} is {text!r}, which it cannot be", fix=f"give {expectation}", place=name, kind="property-value"
     )

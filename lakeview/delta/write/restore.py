@@ -100,14 +100,14 @@ def check_target(version: int | None, at: datetime | None) -> None:
 def check_no_vacuum(log: TableLog, version: int, now: int) -> None:
     """CommitConflictError while a vacuum deletes: one that began before this version and has not ended. What came into
     use again after it asked the log, it deletes. `now`: milliseconds since 1970."""
-    ended = 0
+    num_ends = 0
     for at, info in _infos(log, [v for v in reversed(log.versions()) if v <= version]):  # from the newest on
         if info.timestamp is not None and now - info.timestamp >= VACUUM_TIME // timedelta(milliseconds=1):
             return
         if info.operation == VACUUM_END:
-            ended += 1
-        elif info.operation == VACUUM_START and ended:
-            ended -= 1
+            num_ends += 1
+        elif info.operation == VACUUM_START and num_ends:
+            num_ends -= 1
         elif info.operation == VACUUM_START:
             raise CommitConflictError(
                 f"a vacuum, version {at}, is deleting files of earlier versions",
@@ -177,8 +177,8 @@ def _domains(base: Replay, then: Replay) -> list[DomainMetadata]:
         {name: text for name, text in state.domain_metadata().iter_rows() if name != DOMAIN and is_understood(name)}
         for state in (base, then)
     )
-    changed = [DomainMetadata(name, text) for name, text in before.items() if now.get(name) != text]
-    return [*changed, *(DomainMetadata(name, text, removed=True) for name, text in now.items() if name not in before)]
+    changes = [DomainMetadata(name, text) for name, text in before.items() if now.get(name) != text]
+    return [*changes, *(DomainMetadata(name, text, removed=True) for name, text in now.items() if name not in before)]
 
 
 def _check_there(back: pl.DataFrame, storage: Storage) -> None:

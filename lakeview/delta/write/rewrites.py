@@ -151,10 +151,10 @@ def _of_files(copies: Sequence[Copy], storage: Storage, schema: Schema) -> Itera
         yield Rewrite(portion.rows, mask, change, np.concatenate([NO_NUMBERS, *numbers]))
 
 
-def _are_among(positions: npt.NDArray[np.int64], selected: pyroaring.BitMap64) -> npt.NDArray[np.bool_]:
+def _are_among(positions: npt.NDArray[np.int64], selection: pyroaring.BitMap64) -> npt.NDArray[np.bool_]:
     """Whether each of some positions, which ascend, is selected."""
     mask = np.zeros(len(positions), np.bool_)
-    near = selected & pyroaring.BitMap64(range(int(positions[0]), int(positions[-1]) + 1))
+    near = selection & pyroaring.BitMap64(range(int(positions[0]), int(positions[-1]) + 1))
     if near:
         targets = np.frombuffer(near.to_array(), np.int64)
         places = np.searchsorted(positions, targets)

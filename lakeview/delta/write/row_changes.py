@@ -109,7 +109,7 @@ class RowChanges:
     @cached_property
     def schema(self) -> Schema:
         """The columns that are read and written: the table's, variants as their bytes, and those of row tracking."""
-        return with_variant_binaries(Schema((*self.context.schema, *self.context.tracked)))
+        return with_variant_binaries(Schema((*self.context.schema, *self.context.tracked_fields)))
 
     def remove(self, file: LiveFile, positions: pyroaring.BitMap64, change: str | None = "delete") -> Sequence[Rewrite]:
         """Let rows of a file go. `change`: what the change feed calls them, None where the caller records them. Gives
@@ -118,7 +118,7 @@ class RowChanges:
             return ()
         if self.feed and change is not None:
             columns = with_variant_binaries(self.context.schema)
-            self.record(change, file.batches(self.storage, columns, selected=positions))
+            self.record(change, file.batches(self.storage, columns, selection=positions))
         before = file.deletions(self.storage)
         rows = file.physical_rows(self.storage)
         if file.has_only(self.storage, len(positions) + len(before)):
@@ -143,7 +143,7 @@ class RowChanges:
             return
         if self.vectors:
             start = 0
-            for batch in file.batches(self.storage, self.schema, selected=positions):
+            for batch in file.batches(self.storage, self.schema, selection=positions):
                 yield Rewrite(change(batch, numbers[start : start + batch.num_rows]))
                 start += batch.num_rows
             yield from self.remove(file, positions, None)
@@ -204,7 +204,7 @@ class RowChanges:
         """Write rows as change data: `change` is insert, delete, update_preimage or update_postimage."""
         schema = Schema((*self.context.schema, Field(CHANGE_TYPE, PrimitiveType("string"))))
         context = replace(
-            self.context, schema=schema, indexed_columns=frozenset(), rules=None, tracked=(), change_data=True
+            self.context, schema=schema, indexed_columns=frozenset(), rules=None, tracked_fields=(), change_data=True
         )
         names = self.context.schema.names
         adds = write_conformed(
@@ -261,11 +261,11 @@ def record_whole_files(
     "When the change data feed is enabled and a version has cdc actions, readers must only read those" (today's
     protocol, Add CDC File). `removes`: rows of FILE_ACTIONS with REMOVAL_COLUMNS.
     """
-    added = [(decode_path(a.path), a.size, a.partition_values or {}, None) for a in adds]
-    removed = [
+    new_files = [(decode_path(a.path), a.size, a.partition_values or {}, None) for a in adds]
+    old_files = [
         (r["path"], r["size"] or 0, dict(r["partition_values"] or {}), DeletionVector.of(r["vector"])) for r in removes
     ]
-    for change, files in (("insert", added), ("delete", removed)):
+    for change, files in (("insert", new_files), ("delete", old_files)):
         if files:
             work.record(change, _batches(_tasks(work, definition, files), work))
 
@@ -277,8 +277,8 @@ def _tasks(
 ) -> Iterator[FileTask]:
     storage = work.storage
     maps = pl.Series("values", [dict(values) for _, _, values, _ in files], dtype=PARTITION_VALUES)
-    typed = pl.DataFrame({s.name: s for s in partition_columns(maps, definition.partitions)})
-    constants = typed.to_dicts() if definition.partitions else [{}] * len(files)
+    partition_values = pl.DataFrame({s.name: s for s in partition_columns(maps, definition.partitions)})
+    constants = partition_values.to_dicts() if definition.partitions else [{}] * len(files)
     for (path, size, _, vector), values in zip(files, constants, strict=True):
         yield FileTask(
             storage.root,

@@ -18,8 +18,8 @@ _LARGEST = (1 << 63) - 1
 
 def tracks_rows(definition: Definition) -> bool:
     """Whether every file needs row ids: the feature is supported, and not suspended."""
-    suspended = definition.properties.get(SUSPENDED, "").lower() == "true"
-    return definition.supports("rowTracking") and not suspended
+    is_suspended = definition.properties.get(SUSPENDED, "").lower() == "true"
+    return definition.supports("rowTracking") and not is_suspended
 
 
 def with_row_ids(adds: Sequence[AddFile], version: int, mark: int) -> tuple[list[AddFile], DomainMetadata | None]:

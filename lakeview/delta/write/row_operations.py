@@ -72,8 +72,8 @@ def change_files(
         change = None
         if assignments is not None:
             change = partial(changed_rows(assignments, work.context, clock).apply, work=work, clock=clock)
-        needed = None if work.vectors else RowsNeeded(work.schema, all_may_go=change is None)
-        matches = matches_of(files, work.storage, where, needed)
+        rows_needed = None if work.vectors else RowsNeeded(work.schema, all_may_go=change is None)
+        matches = matches_of(files, work.storage, where, rows_needed)
         for _, (file, positions) in zip(with_progress(files, progress), matches, strict=True):
             count += len(positions)
             if change is None:
@@ -163,7 +163,7 @@ def recompute_statistics(txn: PendingCommit, where: pl.Expr | None) -> int:
     def text(file: LiveFile) -> str:
         statistics = FileStatistics(context.indexed_columns, prefix=context.string_prefix)
         columns = with_variant_binaries(context.schema.select(data.names))
-        for batch in file.batches(txn.storage, columns, deleted=pyroaring.BitMap64()):
+        for batch in file.batches(txn.storage, columns, without=pyroaring.BitMap64()):
             statistics.add(stored_table(pa.Table.from_batches([batch]), list(columns)))
         document = statistics.text()
         return document if file.row["vector"] is None else with_deletions(document, statistics.records)

@@ -68,11 +68,11 @@ class RowRules:
         cannot be evaluated here, and an identity column without `allocate`.
         """
         names = {name.casefold() for name in batch.schema.names}
-        computed = [e.name for e in (*self.generated, *self.defaults)] + [i.column for i in self.identities]
-        absent = {name for name in computed if name.casefold() not in names}
+        computed_names = [e.name for e in (*self.generated, *self.defaults)] + [i.column for i in self.identities]
+        absent = {name for name in computed_names if name.casefold() not in names}
         rows = conform_batch(batch, self._target(absent), fill_missing=fill_missing, first=first)
         rows = null_for_empty(rows, self.schema, self.partition_columns)
-        if not (self.checks or computed):
+        if not (self.checks or computed_names):
             return rows
         for identity in self.identities:
             if identity.column not in absent:
@@ -107,16 +107,16 @@ class RowRules:
         return rows
 
     def _refuse(
-        self, broken: pl.Series, frame: pl.DataFrame, first: int, rule: Expression, what: str, kind: str
+        self, is_bad: pl.Series, frame: pl.DataFrame, first: int, rule: Expression, what: str, kind: str
     ) -> None:
-        if not broken.any():
+        if not is_bad.any():
             return
-        place = broken.arg_max() or 0
+        place = is_bad.arg_max() or 0
         row = frame.row(place, named=True)
         names = [rule.name, *self._expressions[rule.text].meta.root_names()]
         values = ", ".join(f"{n} = {example_text(row[n])}" for n in dict.fromkeys(names) if n in row)
         raise ConstraintViolationError(
-            f"{broken.sum():,} of {frame.height:,} rows break {what}; "
+            f"{is_bad.sum():,} of {frame.height:,} rows break {what}; "
             f"the first is row {first + place:,}, from 0: {values}",
             fix="correct the rows, or leave them out",
             place=rule.name,
@@ -154,11 +154,11 @@ class RowRules:
     def _cast_values(self, rule: Expression, values: pl.Series) -> pl.Series:
         """What a rule gives, as its column holds it."""
         try:
-            typed = values.cast(polars_type(self.schema[rule.name].type))
+            result = values.cast(polars_type(self.schema[rule.name].type))
         except pl.exceptions.PolarsError as error:
             raise _not_evaluated(rule, reason(error)) from error
         may_be_empty = rule.name in self.partition_columns and _is_null_for_empty(self.schema[rule.name])
-        return typed.set(typed.cast(pl.Binary).bin.size() == 0, None) if may_be_empty else typed
+        return result.set(result.cast(pl.Binary).bin.size() == 0, None) if may_be_empty else result
 
     def _frame(self, rows: pa.RecordBatch) -> pl.DataFrame:
         """The columns that some rule names: others may be of types that polars has no form for."""
@@ -184,8 +184,8 @@ def null_for_empty(rows: pa.RecordBatch, schema: Schema, partition_columns: Sequ
             index = schema.names.index(name)
             values = rows.column(index)
             has_length = pc.binary_length(values).cast(pa.bool_())
-            filled = pc.if_else(has_length, values, pa.nulls(1, values.type)[0])
-            rows = rows.set_column(index, rows.schema.field(index), filled)
+            column = pc.if_else(has_length, values, pa.nulls(1, values.type)[0])
+            rows = rows.set_column(index, rows.schema.field(index), column)
     return rows
 
 
@@ -199,15 +199,15 @@ def row_rules(schema: Schema, properties: Mapping[str, str], partition_columns: 
     UnsupportedTableError for one that cannot be evaluated here: rows that break it would be in the table unseen.
     """
     entries = recorded_rules(schema, properties)
-    computed = {kind: tuple(_of(entries, kind)) for kind in ("generated", "default")}
-    for rule in (*computed["generated"], *computed["default"]):
+    rules_by_kind = {kind: tuple(_of(entries, kind)) for kind in ("generated", "default")}
+    for rule in (*rules_by_kind["generated"], *rules_by_kind["default"]):
         if rule.name not in schema:
             raise _not_evaluated(rule, "it is of a field within a column")
     rules = RowRules(
         schema,
         checks=(*_of(entries, "check"), *_of(entries, "invariant")),
-        generated=computed["generated"],
-        defaults=computed["default"],
+        generated=rules_by_kind["generated"],
+        defaults=rules_by_kind["default"],
         identities=identities(schema),
         partition_columns=tuple(partition_columns),
     )

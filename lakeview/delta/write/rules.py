@@ -117,9 +117,9 @@ def with_required(features: frozenset[str]) -> frozenset[str]:
 def supported_features(protocol: Protocol) -> frozenset[str]:
     """The features that a protocol names, or implies by its legacy version."""
     version = protocol.min_writer_version
-    implied = {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version < MAX_WRITER_VERSION for f in names}
+    implicit = {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version < MAX_WRITER_VERSION for f in names}
     # "it is not allowed to list a feature only in readerFeatures": one that is there alone is one of writers too
-    return frozenset(implied | set(protocol.writer_features or ()) | set(protocol.reader_features or ()))
+    return frozenset(implicit | set(protocol.writer_features or ()) | set(protocol.reader_features or ()))
 
 
 def upgrade_protocol(protocol: Protocol, features: Collection[str], address: str) -> Protocol:

@@ -70,9 +70,9 @@ def _change_text(columns: str, path: Path, change: Callable[[Path], Path]) -> st
     paths = column_paths(columns)
     if paths is None:  # no engine can read it
         return columns
-    folded = tuple(part.casefold() for part in path)
-    changed = [change(c) if tuple(p.casefold() for p in c[: len(path)]) == folded else c for c in paths]
-    return ",".join(".".join(map(_quote, column)) for column in changed if column)
+    key = tuple(part.casefold() for part in path)
+    new_paths = [change(c) if tuple(p.casefold() for p in c[: len(path)]) == key else c for c in paths]
+    return ",".join(".".join(map(_quote, column)) for column in new_paths if column)
 
 
 def _quote(part: str) -> str:
@@ -134,9 +134,9 @@ def record_widening(schema: Schema, path: Path, types: Sequence[DataType]) -> Sc
     notes = [{"fromType": str(before), "toType": str(after), **place} for before, after in pairwise(types)]
 
     def apply_change(field: Field) -> Field:
-        noted = {TYPE_CHANGES: [*type_changes(field), *notes]} if notes else {}
+        metadata = {TYPE_CHANGES: [*type_changes(field), *notes]} if notes else {}
         type_ = _with_type(field.type, below, types[-1])
-        return replace(field, type=type_, metadata={**field.metadata, **noted})
+        return replace(field, type=type_, metadata={**field.metadata, **metadata})
 
     return edit(schema, owner, apply_change)
 

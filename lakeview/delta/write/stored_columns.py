@@ -31,8 +31,8 @@ def stored_table(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
     of VARIANT_BINARIES, which stay. InvalidRequestError for text that is none.
     """
     present = [f for f in fields if f.type != VOID]
-    mapped = any(f.physical_name is not None for f in fields)
-    if len(present) == len(fields) and not mapped and not any(map(holds_variants, fields)):
+    has_mapping = any(f.physical_name is not None for f in fields)
+    if len(present) == len(fields) and not has_mapping and not any(map(holds_variants, fields)):
         return rows
     types = [stored_field(f) for f in present]
     columns = [

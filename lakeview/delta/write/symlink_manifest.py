@@ -32,8 +32,8 @@ def write_manifests(table: Target) -> list[str]:
     if not columns:
         lines[_NAME] = []
     for path, values in state.adds(["path", "partition_values"]).select("path", "partition_values").iter_rows():
-        recorded = dict(values or {})
-        folders = [partition_folder(name, recorded.get(name)) for name in columns]
+        texts = dict(values or {})
+        folders = [partition_folder(name, texts.get(name)) for name in columns]
         lines["/".join([*folders, _NAME])].append(_line(absolute_path(path, root), root))
     folder = open_storage(f"{root}/{FOLDER}", options=table.storage.options, config=table.storage.config)
     old = {name for name in folder.walk()["name"] if name.rpartition("/")[2] == _NAME}

@@ -182,16 +182,16 @@ class Transaction(WholeFiles):
         default: int = value(self.definition.properties, "delta.targetFileSize") or TARGET_BYTES
         order = names_of(z_order_by, "z_order_by")
         with self.files.operation():
-            moved = optimize(
+            moves = optimize(
                 self,
                 expression,
                 target_bytes=default if option is None else option,
                 z_order_by=order,
                 progress=progress,
             )
-        self._rearrangements += moved
-        self._touched = self._touched or bool(moved)
-        return sum(len(m.files) for m in moved)
+        self._rearrangements += moves
+        self._has_changes = self._has_changes or bool(moves)
+        return sum(len(m.files) for m in moves)
 
     def restore(self, version: int | None = None, *, at: datetime | None = None) -> None:
         """Make the table what it was at a version or a moment; nothing changes if it is that.
@@ -211,7 +211,7 @@ class Transaction(WholeFiles):
         self.entry.count(metrics)
         self.entry.record_target(version, at)
         changes = metrics["numRemovedFiles"] or metrics["numRestoredFiles"] or self.domains
-        self._touched = self._touched or bool(changes) or self.definition.changes_metadata
+        self._has_changes = self._has_changes or bool(changes) or self.definition.changes_metadata
 
     def recompute_statistics(self, where: str | pl.Expr | None = None) -> int:
         """Count the statistics of files again, of all or those of the partitions `where` selects; returns how many had
@@ -220,7 +220,7 @@ class Transaction(WholeFiles):
         self.reads(EVERY if expression is None else expression)
         self._row_by_row = False
         count = recompute_statistics(self, expression)
-        self._touched = self._touched or bool(count)
+        self._has_changes = self._has_changes or bool(count)
         return count
 
     def run_merge(self, merge: Merge) -> None:
@@ -252,7 +252,7 @@ class Transaction(WholeFiles):
         if once and not done.is_empty():
             self._done_before = True
             return False
-        self._touched = True
+        self._has_changes = True
         self._txns[app_id] = Txn(app_id, version, milliseconds(self.clock()))
         return done.is_empty()
 
@@ -281,4 +281,4 @@ class Transaction(WholeFiles):
             self._rearrangements += outcome.moves
             counts.update(outcome.counts)  # a sum of counters leaves out zeros
         self.entry.count({**counts, **metrics})
-        self._touched = self._touched or bool(self.files.removes or self.files.adds)
+        self._has_changes = self._has_changes or bool(self.files.removes or self.files.adds)

@@ -67,7 +67,7 @@ class WholeFiles(ColumnChanges):
         self.entry.count_appended([records_of(add.stats) for add in adds if add.data_change])
 
     def _add_files(self, adds: Sequence[AddFile]) -> None:
-        self._touched = True
+        self._has_changes = True
         self.files.adds += adds
         self._whole_adds += [a for a in adds if a.data_change]
 
@@ -97,7 +97,7 @@ class WholeFiles(ColumnChanges):
             expression = EVERY if where is None else self._on_partitions(where)
             live = live.filter(self._select(live, expression))
             self.reads(expression)
-        self._touched = self._touched or not live.is_empty()
+        self._has_changes = self._has_changes or not live.is_empty()
         self._take_out(live, data_change=data_change)
         return live
 
@@ -184,7 +184,7 @@ class WholeFiles(ColumnChanges):
         self.domains += [] if domain is None else [domain]
         self._clustering = list(cluster_by)
         self.definition.check_writable()
-        self._touched = True
+        self._has_changes = True
 
     def _check_no_files(self) -> None:
         rest = set(self._base.adds([])["key"]) - self.files.removed_paths

@@ -158,8 +158,8 @@ class DataFile:
         statistics: bool,
     ) -> None:
         self._context = context
-        self._recorded = {context.schema[name].stored_name: serialize(value) for name, value in values.items()}
-        self._path = data_file_path(context, self._recorded)
+        self._partition_values = {context.schema[name].stored_name: serialize(value) for name, value in values.items()}
+        self._path = data_file_path(context, self._partition_values)
         self._storage = storage
         self._file = storage.new_file(self._path)
         self._clock = clock
@@ -183,23 +183,23 @@ class DataFile:
     def write(self, rows: pa.Table) -> None:
         """Write a part of the rows, as one row group."""
         context = self._context
-        fields = {f.name: f for f in (*context.schema, *context.tracked)}
-        stored = stored_table(rows, [fields[name] for name in rows.schema.names])
+        fields = {f.name: f for f in (*context.schema, *context.tracked_fields)}
+        table = stored_table(rows, [fields[name] for name in rows.schema.names])
         if self._writer is None:
-            partitions = self._recorded.keys()  # have no statistics: the log says their one value
-            self._texts = {name: leaf for name, leaf in text_columns(stored.schema).items() if name not in partitions}
+            partitions = self._partition_values.keys()  # have no statistics: the log says their one value
+            self._texts = {name: leaf for name, leaf in text_columns(table.schema).items() if name not in partitions}
             self._writer = pq.ParquetWriter(
                 self._file,
-                stored.schema,
+                table.schema,
                 compression=context.compression,
                 data_page_version=context.page_version,
                 version="2.6",
                 coerce_timestamps="us",
-                use_dictionary=repeating_columns(stored),
+                use_dictionary=repeating_columns(table),
                 metadata_collector=self._footers,
             )
-        self._writer.write_table(stored, row_group_size=max(stored.num_rows, 1))
-        self._statistics.add(stored, self._texts)
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        self._statistics.add(table, self._texts)
 
     def close(self) -> AddFile:
         """Put the file into the store; its add action, not committed yet."""
@@ -213,7 +213,7 @@ class DataFile:
         return AddFile(
             path=encode_path(self._path),
             size=size,
-            partition_values=self._recorded,
+            partition_values=self._partition_values,
             modification_time=milliseconds(self._clock()),
             data_change=self._data_change,
             stats=self._statistics.text() if self._with_statistics else None,
@@ -230,11 +230,11 @@ _LONGEST_NAME = 255
 _SHORT_PREFIX = 2
 
 
-def data_file_path(context: WriteContext, recorded: Mapping[str, str | None]) -> str:
+def data_file_path(context: WriteContext, partition_values: Mapping[str, str | None]) -> str:
     """A new path for a file of these partition values, which are as the log has them."""
     # "Data files MUST be uniquely named and MUST NOT be overwritten"
     prefix = context.folder_prefix()
-    folders = [prefix] if prefix else [partition_folder(*value) for value in recorded.items()]
+    folders = [prefix] if prefix else [partition_folder(*value) for value in partition_values.items()]
     if any(len(folder) > _LONGEST_NAME for folder in folders):
         folders = [uuid.uuid4().hex[:_SHORT_PREFIX]]
     kind = "part"

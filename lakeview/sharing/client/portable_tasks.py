@@ -183,7 +183,7 @@ def shared_changes(
     answer = client.changes(table, start, end)
     depth, header = config.max_schema_depth, answer.head
     is_delta = header.format is ResponseFormat.DELTA
-    head = read_head(header.protocol, header.metadata, address, depth, recorded=is_delta)
+    head = read_head(header.protocol, header.metadata, address, depth, of_log=is_delta)
     files = _within(answer.files, start, end)
     last = end if isinstance(end, int) else _LATEST
     schemas = [(version, metadata) for version, metadata in answer.schemas if version <= last]

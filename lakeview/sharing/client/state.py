@@ -51,7 +51,7 @@ class SharedState:
         self._frame: pl.DataFrame | None = None
         self._refresh_token: str | None = None
         is_delta = head.format is ResponseFormat.DELTA
-        self._head = read_head(head.protocol, head.metadata, address, config.max_schema_depth, recorded=is_delta)
+        self._head = read_head(head.protocol, head.metadata, address, config.max_schema_depth, of_log=is_delta)
         self.schema = self._head.schema
         self.listed_files = ListedFiles(self._head, self._listing)
         self.files = SignedFiles(address, config, client.http, client.clock, blocks, {}, self._urls_again)

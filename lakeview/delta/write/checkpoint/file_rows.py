@@ -107,8 +107,8 @@ def shape_of(definition: Definition) -> Shape:
     leaves = physical_leaves(schema, None, partition_columns)
     if documents:  # without them, statistics of the other columns would be lost
         clustering = clustering_columns(schema, definition.domains)
-        indexed = indexed_leaves(schema, partition_columns, properties, clustering)
-        leaves = [leaf for leaf in leaves if leaf[1] in indexed]
+        indexed_names = indexed_leaves(schema, partition_columns, properties, clustering)
+        leaves = [leaf for leaf in leaves if leaf[1] in indexed_names]
     return Shape(documents, StructStatistics(leaves), partition_fields(schema, partition_columns))
 
 
@@ -117,12 +117,12 @@ def add_structs(actions: pl.DataFrame, shape: Shape) -> pl.Series:
     columns = _columns(actions, _ADD)
     # readers ignore it; Spark writes false, and so a checkpoint does not depend on what it is made from
     columns["dataChange"] = pl.Series([False]).new_from_index(0, actions.height)
-    parsed = actions["stats_parsed"] if "stats_parsed" in actions.columns else None
+    structs = actions["stats_parsed"] if "stats_parsed" in actions.columns else None
     stats = actions["stats"] if "stats" in actions.columns else _nulls(pl.String(), actions.height)
     if shape.documents:
-        columns["stats"] = documents_of(stats, parsed)
+        columns["stats"] = documents_of(stats, structs)
     if shape.structs is not None:
-        columns["stats_parsed"] = shape.structs.read(stats, parsed)
+        columns["stats_parsed"] = shape.structs.read(stats, structs)
         if shape.partitions:
             columns["partitionValues_parsed"] = parsed_partitions(columns["partitionValues"], shape.partitions)
     return pl.DataFrame(columns).to_struct("add")
@@ -174,12 +174,12 @@ def _columns(actions: pl.DataFrame, fields: Mapping[str, tuple[str, pl.DataType]
 
 def _vectors(vectors: pl.Series) -> pl.Series:
     """CorruptTableError for numbers that no checkpoint can hold; readers of the commit do not notice them."""
-    renamed = vectors.struct.rename_fields(list(_VECTOR.to_schema()))
+    structs = vectors.struct.rename_fields(list(_VECTOR.to_schema()))
     try:
-        return renamed.cast(_VECTOR)
+        return structs.cast(_VECTOR)
     except pl.exceptions.InvalidOperationError as error:
         fits = pl.all_horizontal(pl.col("offset", "sizeInBytes").is_between(-(1 << 31), (1 << 31) - 1))
-        wide = renamed.struct.unnest().filter(~fits)["pathOrInlineDv"]
+        wide = structs.struct.unnest().filter(~fits)["pathOrInlineDv"]
         raise corrupt_vector(str(next(iter(wide), None)), "its offset or its size has more than 32 bits") from error
 
 

@@ -80,7 +80,7 @@ class CheckpointPlan:
     """
 
     state: Replay
-    committed: datetime | None
+    timestamp: datetime | None
     names: Sequence[str]
     parts: int = 1
     is_present: bool = False
@@ -95,9 +95,9 @@ class CheckpointPlan:
         """The time, in milliseconds, before which a tombstone has expired by this version; None if none has."""
         # "A tombstone expires when the creation timestamp of the delta file exceeds the expiration threshold added to
         # the remove action timestamp"; one without a timestamp has expired
-        if self.committed is None:
+        if self.timestamp is None:
             return None
-        return milliseconds(self.committed - retention(self.state.properties))
+        return milliseconds(self.timestamp - retention(self.state.properties))
 
 
 def plan_checkpoint(
@@ -119,8 +119,8 @@ def plan_checkpoint(
     storage, version = table.storage, state.version
     if names and (has_other_files(storage, version, names) or is_present(storage, version, names)):
         return CheckpointPlan(state, None, names, len(names), is_present=True)
-    committed = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties)).of(state.version)
-    return CheckpointPlan(state, committed, names, len(names) or most_parts or 1)
+    timestamp = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties)).of(state.version)
+    return CheckpointPlan(state, timestamp, names, len(names) or most_parts or 1)
 
 
 def _check_parts(parts: int | None, has_v2: bool) -> None:
@@ -154,7 +154,7 @@ def _write_v1(table: Target, plan: CheckpointPlan, actions: SortedActions) -> No
     for part, name in enumerate(plan.names):
         file = ActionFile(types, plan.state.properties)
         if part == part_without_file(plan.parts):
-            file.write(action_columns(state_actions(plan.state, plan.committed)))
+            file.write(action_columns(state_actions(plan.state, plan.timestamp)))
         while group is not None and group[0] == part:
             file.write({group[1]: group[2]})
             group = next(groups, None)
@@ -196,11 +196,11 @@ def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[Sidec
     The sidecars are there before: when this file cannot be written, they stay, since a store that did not answer may
     have it all the same; log cleanup deletes them when no checkpoint names them.
     """
-    at = 0 if plan.committed is None else milliseconds(plan.committed)
+    at = 0 if plan.timestamp is None else milliseconds(plan.timestamp)
     version = plan.state.version
     top: list[Action] = [
         ("checkpointMetadata", {"version": version, "tags": None}),
-        *state_actions(plan.state, plan.committed),
+        *state_actions(plan.state, plan.timestamp),
     ]
     for s in sidecars:
         fields = {"path": s.name, "sizeInBytes": s.size_in_bytes, "modificationTime": at, "tags": None}

@@ -64,13 +64,13 @@ V2_ARROW_TYPES: Mapping[str, pa.DataType] = {
 }
 
 
-def state_actions(state: Replay, committed: datetime | None) -> list[Action]:
-    """protocol, metaData, unexpired txns and domainMetadata of a state; `committed`: when its version was.
+def state_actions(state: Replay, timestamp: datetime | None) -> list[Action]:
+    """protocol, metaData, unexpired txns and domainMetadata of a state; `timestamp`: that of its version.
 
     A txn expires `delta.setTransactionRetentionDuration` after its lastUpdated; one without never does.
     """
     keeps: timedelta | None = value(state.properties, "delta.setTransactionRetentionDuration")
-    cutoff = None if keeps is None or committed is None else committed - keeps
+    cutoff = None if keeps is None or timestamp is None else timestamp - keeps
     txns: list[Action] = [
         ("txn", {"appId": app, "version": version, "lastUpdated": None if at is None else milliseconds(at)})
         for app, version, at in sorted(state.transactions().iter_rows())

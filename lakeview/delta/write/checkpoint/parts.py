@@ -88,10 +88,10 @@ class PartWork:
         for kind in ACTION_STRUCTS:
             yield from self._pack(tail.filter(pl.col("added") if kind == "add" else ~pl.col("added")), kind, shape)
 
-    def write(self, part: int, packed: Iterable[PackedActions]) -> PartFile:
+    def write(self, part: int, pieces: Iterable[PackedActions]) -> PartFile:
         """Write the file of a part; of two actions of one file the last is taken."""
         frames: dict[str, list[pa.Table]] = {kind: [] for kind in ACTION_STRUCTS}
-        for actions in packed:
+        for actions in pieces:
             frames[actions.kind].append(pa.ipc.open_file(BytesIO(actions.data)).read_all())
         types = action_types(shape_of(self.definition))
         properties = self.definition.metadata.properties
@@ -160,7 +160,7 @@ def part_work(table: Target, plan: CheckpointPlan) -> PartWork:
         plan.expired_before,
         plan.parts,
         () if plan.is_v2 else tuple(plan.names),
-        () if plan.is_v2 else tuple(state_actions(state, plan.committed)),
+        () if plan.is_v2 else tuple(state_actions(state, plan.timestamp)),
         tuple(storage.config.roots),
         StoreAccess.of(storage),
     )

@@ -33,7 +33,7 @@ class StructStatistics:
 
     def __init__(self, leaves: Sequence[Leaf]) -> None:
         self._fields = [(physical, field) for _, physical, field in leaves]
-        self._bounded = {physical for physical, field in self._fields if bound_kind(field.type) is not None}
+        self._bounded_leaves = {physical for physical, field in self._fields if bound_kind(field.type) is not None}
         places: dict[Path, Kind] = {(_TIGHT,): Kind.BOOLEAN, (_RECORDS,): Kind.COUNT}
         for physical, field in self._fields:
             places[_COUNTS[0], *physical] = Kind.COUNT
@@ -42,10 +42,10 @@ class StructStatistics:
                 places |= {(side, *physical): kind for side in _BOUNDS}
         self._documents = Documents(places)
 
-    def read(self, stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
+    def read(self, stats: pl.Series, stats_parsed: pl.Series | None) -> pl.Series:
         """One struct a file, null where it has no statistics: `numRecords`, `tightBounds`, `minValues`, `maxValues` and
         `nullCount`, bounds in the types of the columns. Where both forms have a value, the document's."""
-        structs = ParsedStatistics(parsed)
+        structs = ParsedStatistics(stats_parsed)
         columns = self._documents.decode(stats)
         tree: Tree = {
             _RECORDS: first_known(columns[_RECORDS,], structs.find((_RECORDS,), pl.Int64())),
@@ -53,12 +53,12 @@ class StructStatistics:
         }
         for side in _BOUNDS:
             for physical, field in self._fields:
-                if physical in self._bounded:
+                if physical in self._bounded_leaves:
                     put_below(tree, (side, *physical), self._bound(columns, structs, (side, *physical), field))
         for physical, _ in self._fields:
             counts = [structs.find((name, *physical), pl.Int64()) for name in _COUNTS]
             put_below(tree, (_COUNTS[0], *physical), first_known(columns[_COUNTS[0], *physical], *counts))
-        absent = stats.is_null() if parsed is None else stats.is_null() & parsed.is_null()
+        absent = stats.is_null() if stats_parsed is None else stats.is_null() & stats_parsed.is_null()
         return _struct(tree, "stats_parsed").set(absent, None)
 
     def _bound(self, columns: Columns, structs: ParsedStatistics, place: Path, field: Field) -> pl.Series:
@@ -78,17 +78,17 @@ def parsed_partitions(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
     return pl.DataFrame(columns).to_struct("partitionValues_parsed")
 
 
-def documents_of(stats: pl.Series, parsed: pl.Series | None) -> pl.Series:
+def documents_of(stats: pl.Series, structs: pl.Series | None) -> pl.Series:
     """Documents, made of the structs where an earlier checkpoint has them alone."""
-    if parsed is None:
+    if structs is None:
         return stats
-    rows = (stats.is_null() & parsed.is_not_null()).arg_true()
-    return stats if not rows.len() else stats.scatter(rows, statistics_documents(parsed.gather(rows)))
+    rows = (stats.is_null() & structs.is_not_null()).arg_true()
+    return stats if not rows.len() else stats.scatter(rows, statistics_documents(structs.gather(rows)))
 
 
-def statistics_documents(parsed: pl.Series) -> pl.Series:
+def statistics_documents(structs: pl.Series) -> pl.Series:
     """`stats_parsed` of a checkpoint without documents, as documents: what is null is left out."""
-    return pl.Series("stats", [_document(row) for row in parsed.to_list()], dtype=pl.String)
+    return pl.Series("stats", [_document(row) for row in structs.to_list()], dtype=pl.String)
 
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
@@ -128,5 +128,5 @@ def with_documents(adds: pl.DataFrame, state: Replay) -> pl.DataFrame:
     if "stats_parsed" not in structs.columns:
         return adds
     structs = structs.select(*IDENTITY, "stats_parsed")
-    parsed = adds.join(structs, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")["stats_parsed"]
-    return adds.with_columns(documents_of(adds["stats"], parsed).alias("stats"))
+    stats_parsed = adds.join(structs, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")["stats_parsed"]
+    return adds.with_columns(documents_of(adds["stats"], stats_parsed).alias("stats"))

@@ -118,10 +118,10 @@ def _plan(table: Target, now: datetime, keeps: timedelta, keep_versions: Sequenc
         candidates = candidates.filter(pl.Series(inside, dtype=pl.Boolean))
     else:
         candidates = table.storage.walk().filter(pl.col("modified") < cutoff)  # of an unknown time: it may be young
-    unused = candidate_files(candidates, table.state())
-    unused = unused.join(keys.alias("name").to_frame(), on="name", how="anti").sort("name")
-    unused = without_linked(unused, keys, table.storage.root)
-    return unused.select(pl.col("name").alias("path"), "size", "modified", deleted=False).cast(VACUUM)
+    files = candidate_files(candidates, table.state())
+    files = files.join(keys.alias("name").to_frame(), on="name", how="anti").sort("name")
+    files = without_linked(files, keys, table.storage.root)
+    return files.select(pl.col("name").alias("path"), "size", "modified", deleted=False).cast(VACUUM)
 
 
 def _deletions(table: Target, paths: pl.Series, base: int) -> Iterator[list[bool]]:
@@ -158,13 +158,13 @@ def candidate_files(listing: pl.DataFrame, state: Replay) -> pl.DataFrame:
     `_delta_index`, partition folders, and temporary and staged files of lakeview), tables below the table, and the
     metadata of Iceberg readers where the table is read as Iceberg too."""
     columns = _partition_names(state)
-    nested = _nested_tables(listing["name"])
+    nested_tables = _nested_tables(listing["name"])
     metadata = "metadata" if _is_uniform(state.properties) else None
 
     @cache  # folders are few beside their files
     def hides(folder: str) -> bool:
         parts = folder.split("/")
-        if parts[0] == metadata or any("/".join(parts[:end]) in nested for end in range(1, len(parts) + 1)):
+        if parts[0] == metadata or any("/".join(parts[:end]) in nested_tables for end in range(1, len(parts) + 1)):
             return True
         return any(_hidden_folder(part, columns) for part in parts)
 

@@ -130,12 +130,12 @@ _MOST_LINKS = 40
 """Links that Linux follows for one path."""
 
 
-def without_linked(files: pl.DataFrame, needed: pl.Series, root: str) -> pl.DataFrame:
-    """The rows of LISTING to which no link leads: that of the log's folder, of a folder of `needed` files or of a file
-    beside them. `needed`: their keys. Costs one listing of each of these folders."""
+def without_linked(files: pl.DataFrame, needed_keys: pl.Series, root: str) -> pl.DataFrame:
+    """The rows of LISTING to which no link leads: that of the log's folder, of a folder of needed files or of a file
+    beside them. `needed_keys`: theirs. Costs one listing of each of these folders."""
     if files.is_empty() or not is_local(root):
         return files
-    folders = {"", LOG_FOLDER, *needed.str.extract("^(.*)/").drop_nulls()}
+    folders = {"", LOG_FOLDER, *needed_keys.str.extract("^(.*)/").drop_nulls()}
     real = os.path.realpath(root)
     places = {os.path.relpath(place, real) for place in _targets(root, real, folders) if below(place, real)} - {"."}
     if not places:
