@@ -6,8 +6,8 @@ import os
 # system, polars' soon (at once it would be asked for again and again within one page), and Arrow's soon where it takes
 # jemalloc and at once where it takes mimalloc. The allocators read this when they are loaded, so it comes before all
 # else; of the first the last word counts, and polars leaves its own in the environment of whatever it starts.
-_recorded = os.environ.get("_RJEM_MALLOC_CONF", "")
-os.environ["_RJEM_MALLOC_CONF"] = f"{_recorded},dirty_decay_ms:300,muzzy_decay_ms:0".lstrip(",")
+_settings = os.environ.get("_RJEM_MALLOC_CONF", "")
+os.environ["_RJEM_MALLOC_CONF"] = f"{_settings},dirty_decay_ms:300,muzzy_decay_ms:0".lstrip(",")
 os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")
 
 if __name__ == "__main__":  # for every visit

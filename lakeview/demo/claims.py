@@ -73,7 +73,7 @@ class _Claims:
     def write(self) -> Iterator[None]:
         """The whole story, a chapter at a time."""
         self._rows = read_claims(self.calendar)
-        created = at_hour(self.calendar.day(1, 1), 21)
+        start = at_hour(self.calendar.day(1, 1), 21)
         lv.create_table(
             self.address,
             self._rows.to_arrow().schema,
@@ -82,7 +82,7 @@ class _Claims:
             name="claims",
             description=f"Claims for flights that left {LATE} minutes late or more",
             user=_DESK,
-            clock=lambda: created,
+            clock=lambda: start,
         )
         self._table = _delta(self.address)
         for period in range(1, 7):

@@ -103,8 +103,8 @@ def full_story(calendar: Calendar) -> list[Step]:
 
 def _monthly_deliveries(calendar: Calendar) -> list[Step]:
     """Periods 1 to 3 come as one delivery each, a few hours into the next."""
-    created = at_hour(calendar.day(1, 1), 20)
-    steps = [Step(created, CreateTable(), "flights from New York, partitioned by period")]
+    start = at_hour(calendar.day(1, 1), 20)
+    steps = [Step(start, CreateTable(), "flights from New York, partitioned by period")]
     for period in (1, 2, 3):
         steps += _whole_period(calendar, period, f"delivery of period {period}")
     return steps

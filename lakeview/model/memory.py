@@ -34,7 +34,7 @@ _SMALL = 1 << 10
 @dataclass(slots=True)
 class _Entry:
     value: object
-    created: float
+    created_at: float
     size: int
 
 
@@ -68,7 +68,7 @@ class Memory:
         with self._alone(key):
             with self._lock:
                 entry = self._entries.get(key)
-                if entry is not None and (seconds is None or self._clock() - entry.created < seconds):
+                if entry is not None and (seconds is None or self._clock() - entry.created_at < seconds):
                     self._entries.move_to_end(key)
                     return entry.value  # type: ignore[return-value]  # this key's values come from this make
             value = make()

@@ -111,11 +111,11 @@ class LakeviewWriter(DataSourceArrowWriter):
         adds = [add for message in file_messages for add in message.adds]
         clock = self.options.clock
         try:
-            created = None if self.is_ignored else self._create(clock)
-            if created is None and self.options.is_ignored():
+            new_table = None if self.is_ignored else self._create(clock)
+            if new_table is None and self.options.is_ignored():
                 self._discard(messages)
                 return
-            table = _open(self.options) if created is None else created
+            table = _open(self.options) if new_table is None else new_table
         except BaseException:
             self._discard(messages)
             raise
@@ -131,7 +131,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         ) as transaction:
             # they go if the commit is not made, and stay if no reply says whether it was
             transaction.files.paths += paths_of(adds)
-            if created is None:
+            if new_table is None:
                 self._check_definition(table, file_messages)
             if self.options.app_id is not None and self.options.app_version is not None:
                 transaction.set_transaction(self.options.app_id, self.options.app_version, once=True)

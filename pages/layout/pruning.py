@@ -20,9 +20,9 @@ if snapshot.num_files == 0:
         )
 else:
     columns = clustering.clustering(now)
-    estimated = clustering.sample_note(now)
+    note = clustering.sample_note(now)
     downloads.offer("columns", columns)
-    first_line(f"{views.first_lines.pruning_line(columns)}{estimated}")
+    first_line(f"{views.first_lines.pruning_line(columns)}{note}")
     with card("What would this filter read?", panels.FILTER_NOTE, key="explain"), errors.messages(here="pruning"):
         where = panels.typed_filter(now)
         if where:
@@ -37,10 +37,10 @@ else:
                 if not conditions.is_empty():
                     panels.parts_table(conditions)
                 panels.file_list(plans)
-    with card("Clustering by column", f"{clustering.NOTE}{estimated}", key="clustering-card"):
+    with card("Clustering by column", f"{clustering.NOTE}{note}", key="clustering-card"):
         column = clustering.picked_column(columns)
         if column is None:
-            nothing(f"No file has min and max of a column{estimated}.", "Its writers left statistics out.", "files")
+            nothing(f"No file has min and max of a column{note}.", "Its writers left statistics out.", "files")
         else:
             stack(
                 charts.pruning.clustering_bars(columns, selection=column, dark=dark()),
@@ -52,5 +52,5 @@ else:
                 clustering.depth_picture(now, column)
             with halves, card(stretch=True), errors.messages(here="pruning"):
                 clustering.history(now, column)
-    with card("Statistics by column", f"{views.pruning.clustering.coverage_note(columns)}{estimated}"):
+    with card("Statistics by column", f"{views.pruning.clustering.coverage_note(columns)}{note}"):
         clustering.column_table(columns)

@@ -8,17 +8,17 @@ from lakeview.app.widget_state import link_widget
 
 answer = st.empty()  # the answer stands above the controls of what it is about
 if provider.is_configured():
-    received, shared, audit = st.tabs(
+    recipient_tab, provider_tab, audit_tab = st.tabs(
         list(recipient.TABS), key=link_widget("tab", recipient.TABS[0], recipient.TABS), on_change="rerun"
     )
-    if received.open:
-        with received, errors.messages(here="sharing"):
+    if recipient_tab.open:
+        with recipient_tab, errors.messages(here="sharing"):
             recipient.shared_tables(answer)
-    if shared.open:
-        with shared, errors.messages(here="sharing"):
+    if provider_tab.open:
+        with provider_tab, errors.messages(here="sharing"):
             provider.shares(provider.server(), answer)
-    if audit.open:
-        with audit, errors.messages(here="sharing"):
+    if audit_tab.open:
+        with audit_tab, errors.messages(here="sharing"):
             provider.audit(provider.server(), answer)
 else:
     with errors.messages(here="sharing"):

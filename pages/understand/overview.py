@@ -11,9 +11,9 @@ now.look.list_ahead()
 timeline = now.look.timeline()
 downloads.offer("timeline", timeline)
 
-failed: list[LakeviewError] = []
+failures: list[LakeviewError] = []
 
-with errors.messages(here="overview", failures=failed):
+with errors.messages(here="overview", failures=failures):
     findings = now.look.findings()
     with card(key="verdict"):
         panels.verdict(findings, timeline, is_latest=now.version == now.latest)
@@ -31,7 +31,7 @@ with card(views.overview.span_title(timeline), views.overview.span_note(timeline
         stack(pictures, key="past", on_pick=commits.open_picked)
         link("timeline", "All commits")
 
-if not failed:
+if not failures:
     halves = grid(400)
     with errors.messages(here="overview"):
         with halves, card("Schema", panels.schema_note(now), stretch=True):

@@ -140,13 +140,13 @@ class SharedState:
         """The files of this version; where the table has moved on, and its history is shared, by its number."""
         try:
             return self._send_query(request)
-        except VersionNotFoundError as moved:
-            if self.is_pinned or moved.kind != _MOVED_ON:
+        except VersionNotFoundError as not_found:
+            if self.is_pinned or not_found.kind != _MOVED_ON:
                 raise
             try:
                 listing = self._send_query(replace(request, version=self.version, include_refresh_token=False))
             except SharingError as error:
-                raise moved from error
+                raise not_found from error
             self.is_pinned = True
             return listing
 

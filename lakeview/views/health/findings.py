@@ -166,18 +166,18 @@ def headline(findings: Sequence[Finding]) -> str:
 
 def rule_findings(verdicts: ConstraintVerdicts) -> list[Finding]:
     """One finding about the table's constraints that some rows are proved to violate; none without such rows."""
-    violated = verdicts.rules.filter(pl.col("verdict") == Verdict.VIOLATED.value)
-    if violated.is_empty():
+    rules = verdicts.rules.filter(pl.col("verdict") == Verdict.VIOLATED.value)
+    if rules.is_empty():
         return []
-    claim = f"{violated['name'][0]} is violated"
-    if violated.height > 1:
-        claim = f"{violated.height:,} of the table's constraints are violated"
+    claim = f"{rules['name'][0]} is violated"
+    if rules.height > 1:
+        claim = f"{rules.height:,} of the table's constraints are violated"
     texts = [
         f"{row['rule']} in {'' if row['certainty'] == 'exact' else 'at least '}"
         f"{count_text(row['files_violating'], 'file')}, {count_text(row['records_violating'], 'row')} or more"
-        for row in violated.head(MOST_RULES_NAMED).iter_rows(named=True)
+        for row in rules.head(MOST_RULES_NAMED).iter_rows(named=True)
     ]
-    more = f"; and {violated.height - MOST_RULES_NAMED:,} more" if violated.height > MOST_RULES_NAMED else ""
+    more = f"; and {rules.height - MOST_RULES_NAMED:,} more" if rules.height > MOST_RULES_NAMED else ""
     return [finding("constraint-violated", Severity.ATTENTION, claim, f"{'; '.join(texts)}{more}")]
 
 
