@@ -79,9 +79,8 @@ class IcebergFiles:
     def comparable_columns(self) -> Mapping[int, Field]:
         """The columns that equality deletes may compare by bounds: those outside structs of any schema, as it is in
         the current one, or in the newest that has it."""
-        current = self._metadata.current_schema_id
-        order = sorted(self._metadata.schemas.values(), key=lambda s: (s.schema_id == current, s.schema_id))
-        return {field.id: field for each in order for field in each.schema if field.id is not None}
+        schemas = self._metadata.schemas_by_age
+        return {field.id: field for each in schemas for field in each.schema if field.id is not None}
 
     def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
         """Which deletes apply to which of these data files; of equality deletes whether there is one."""

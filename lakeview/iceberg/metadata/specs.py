@@ -64,9 +64,7 @@ def in_words(transform: Transform, column: str) -> str:
 def column_names(metadata: Metadata) -> dict[int, str]:
     """The name of every column that any schema has, by id: the current one where it is still there, else the newest."""
     names: dict[int, str] = {}
-    for recorded_schema in sorted(
-        metadata.schemas.values(), key=lambda s: (s.schema_id == metadata.current_schema_id, s.schema_id)
-    ):
+    for recorded_schema in metadata.schemas_by_age:
         names |= {i: leaf_name(path) for i, (path, _) in struct_fields(recorded_schema.schema).items()}
     return names
 

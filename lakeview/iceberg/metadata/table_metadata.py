@@ -100,6 +100,11 @@ class Metadata:
         return self.schemas[self.current_schema_id].schema
 
     @property
+    def schemas_by_age(self) -> list[RecordedSchema]:
+        """All schemas, oldest first, but the current one last, which may be an old one again."""
+        return sorted(self.schemas.values(), key=lambda s: (s.schema_id == self.current_schema_id, s.schema_id))
+
+    @property
     def spec(self) -> PartitionSpec:
         """The spec that new files are written with."""
         return self.specs[self.default_spec_id]

@@ -260,9 +260,7 @@ class _DeleteTasks:
 
     def _newest(self, field_id: int) -> Field | None:
         """A column by id, alone inside its structs, from the newest schema that has it."""
-        current = self._metadata.current_schema_id
-        order = sorted(self._metadata.schemas.values(), key=lambda s: (s.schema_id == current, s.schema_id))
-        for recorded_schema in reversed(order):
+        for recorded_schema in reversed(self._metadata.schemas_by_age):
             fields = struct_fields(recorded_schema.schema)
             if field_id in fields:
                 return _alone(recorded_schema.schema.fields, fields[field_id][0])
