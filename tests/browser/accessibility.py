@@ -30,9 +30,9 @@ STREAMLITS_OWN_ON_DARK: dict[str, tuple[str, ...]] = {
 
 AXE = files("axe_playwright_python").joinpath("axe.min.js")
 
-_RUN = """async () => {
+_RUN = """async isWhole => {
     const SKIPPED = "[data-testid]:not([data-testid=stMarkdownContainer]):not([data-testid=stCaptionContainer])";
-    const found = await axe.run(document, {
+    const found = await axe.run(isWhole ? document : {exclude: ["[data-testid=stSidebar]"]}, {
         runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
         resultTypes: ["violations"],
         elementRef: true,
@@ -51,19 +51,20 @@ _NAMELESS = """main => [...main.querySelectorAll("[data-testid=stVegaLiteChart] 
 ).length"""
 
 
-def hidden(visitor: Visitor, *, dark: bool) -> list[str]:
-    """What axe finds on the page as it is, without what is Streamlit's own; and whether pictures lack names."""
+def hidden(visitor: Visitor, *, dark: bool, is_whole: bool) -> list[str]:
+    """What axe finds on the page as it is, without what is Streamlit's own; and whether pictures lack names. Not
+    `is_whole`: without the sidebar, which is the same on every page."""
     nameless = visitor.main.evaluate(_NAMELESS)
     silent = [f"{nameless} pictures say nothing to those who do not see them"] if nameless else []
-    return _violations(visitor, dark=dark) + silent
+    return _violations(visitor, dark=dark, is_whole=is_whole) + silent
 
 
-def _violations(visitor: Visitor, *, dark: bool) -> list[str]:
+def _violations(visitor: Visitor, *, dark: bool, is_whole: bool) -> list[str]:
     """What axe finds on the page as it is: rule, place and reason, without what is Streamlit's own."""
     expected = [STREAMLITS_OWN, STREAMLITS_OWN_ON_DARK] if dark else [STREAMLITS_OWN]
     if not visitor.page.evaluate("() => 'axe' in window"):  # pages of one load are one document
         visitor.page.evaluate(AXE.read_text(encoding="utf-8"))
-    violations: list[dict[str, str]] = visitor.page.evaluate(_RUN)
+    violations: list[dict[str, str]] = visitor.page.evaluate(_RUN, is_whole)
     return [
         f"{node['rule']}: {node['html']} in {node['inside']} ({node['why']})"
         for node in violations

@@ -44,7 +44,7 @@ def test_every_page_keeps_the_selection_and_nothing_is_wrong_with_it(
             assert urlsplit(visitor.page.url).path == f"/{name}"
             assert visitor.parameters() == selection
         visitor.charts()
-        wrong = [*hidden(visitor, dark=theme == "dark"), *hidden_columns(visitor, "wide")]
+        wrong = [*hidden(visitor, dark=theme == "dark", is_whole=entry.default), *hidden_columns(visitor, "wide")]
         visitor.page.set_viewport_size({"width": WIDTHS["narrow"], "height": TALL})
         visitor.settle()
         visitor.charts()
