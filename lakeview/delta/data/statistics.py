@@ -4,6 +4,7 @@ Statistics). What is missing or cannot be read is unknown: null."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Literal
 
 import polars as pl
@@ -31,6 +32,8 @@ _STRING_PREFIX = 32
 
 _PREFIX_PROPERTY = "delta.dataSkippingStringPrefixLength"
 _SEED = 0
+_VALUES = 65_536
+"""Texts of several columns that become bounds at once."""
 _WITH_MICROSECONDS = len("2026-01-01T00:00:00.123456")
 _CUT_OFF = 999
 """Microseconds that a writer may have cut off: "Timestamp columns are truncated down to milliseconds" (delta protocol,
@@ -92,6 +95,10 @@ class LeafStatistics:
         self.is_sample = share < 1.0
         self._fields = [(physical, field) for _, physical, field in leaves]
         self._places = _places_of(self._fields)
+        self._texts: dict[PrimitiveType, list[Path]] = {}
+        for physical, field in self._fields:
+            if isinstance(field.type, PrimitiveType) and bound_kind(field.type) is Kind.TEXT:
+                self._texts.setdefault(field.type, []).append(physical)
         self._documents = Documents(self._places)
         keys = {"nullCount": ("nullCount", "nullCounts")}
         self.leaves = [".".join((key, *rest)) for top, *rest in self._places for key in keys.get(top, (top,))]
@@ -114,16 +121,49 @@ class LeafStatistics:
         count = first_known(documents[_RECORDS], structs.find(_RECORDS, pl.Int64()))
         columns = [count.alias("records"), tight.alias("tight")]
         structs_of = [pl.col("records")]
+        bounds = self._bounds_of_texts(documents) if stats_parsed is None else {}
         for i, (physical, field) in enumerate(self._fields):
-            parts = self._column(documents, structs, physical, field)
+            parts = self._column(documents, structs, bounds, physical, field)
             columns += [part.alias(f"{name} {i}") for name, part in parts.items()]
             structs_of.append(_struct_of(i, tuple(parts)))
         # one query for all columns: a query for each part of each of them would cost more than the work
         return pl.DataFrame(columns).select(structs_of).to_struct("statistics")
 
-    def _column(self, documents: Columns, structs: ParsedStatistics, path: Path, field: Field) -> dict[str, pl.Series]:
+    def _bounds_of_texts(self, documents: Columns) -> dict[Path, tuple[pl.Series, pl.Series | None]]:
+        """`_bound` of every place of a type that JSON has as text, some thousand values of one type at once: of few
+        files a query for each column takes longer than the work (`benches/README.md`, tables of many columns)."""
+        bounds: dict[Path, tuple[pl.Series, pl.Series | None]] = {}
+        rows = documents[_RECORDS].len()
+        at_once = _VALUES // max(rows, 1) or 1
+        for type_, paths in self._texts.items():
+            for (side, key), start in product(_SIDES, range(0, len(paths), at_once)):
+                places = [(key, *path) for path in paths[start : start + at_once]]
+                values, sure = self._bound(side, pl.concat([documents[place] for place in places]), None, type_)
+                for i, place in enumerate(places):
+                    part = None if sure is None else sure.slice(i * rows, rows)
+                    bounds[place] = values.slice(i * rows, rows), part
+        return bounds
+
+    def _bound(
+        self, side: str, raw: pl.Series, fallback: pl.Series | None, type_: DataType
+    ) -> tuple[pl.Series, pl.Series | None]:
+        """Bounds of documents, `fallback` where these have none, in their type, and `_precise`."""
+        bound = within_calendar(first_known(typed_bounds(raw, type_), fallback))
+        sure = self._precise(bound, raw, type_)
+        if side == "max" and sure is not None and isinstance(bound.dtype, pl.Datetime):
+            bound = _raise_bounds(bound, sure)
+        return bound, sure
+
+    def _column(
+        self,
+        documents: Columns,
+        structs: ParsedStatistics,
+        bounds: Mapping[Path, tuple[pl.Series, pl.Series | None]],
+        path: Path,
+        field: Field,
+    ) -> dict[str, pl.Series]:
         """`nulls`, and of a type with bounds `min`, `max`; `sure`: where both occur among the values, if not
-        everywhere."""
+        everywhere. `bounds`: those that are made already."""
         nulls = first_known(
             documents["nullCount", *path],
             structs.find(("nullCount", *path), pl.Int64()),
@@ -135,10 +175,8 @@ class LeafStatistics:
         dtype = polars_type(field.type)
         for side, key in _SIDES:
             raw = documents[key, *path]
-            bound = within_calendar(first_known(typed_bounds(raw, field.type), structs.find((key, *path), dtype)))
-            sure = self._precise(bound, raw, field.type)
-            if side == "max" and sure is not None and isinstance(bound.dtype, pl.Datetime):
-                bound = _raise_bounds(bound, sure)
+            pair = bounds.get((key, *path))
+            bound, sure = pair or self._bound(side, raw, structs.find((key, *path), dtype), field.type)
             if isinstance(field.type, DecimalType):
                 bound, is_rounded = loosen(bound, raw, side)
                 sure = ~is_rounded
