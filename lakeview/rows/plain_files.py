@@ -10,8 +10,7 @@ given twice.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, KeysView, Sequence
+from collections.abc import Collection, Iterable, Iterator, KeysView, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -24,8 +23,10 @@ from lakeview.model.schema import Schema
 from lakeview.rows.arrays import values_to_arrow
 from lakeview.rows.layouts import Layout, ParquetSource, expected_layout, is_stored, read_layout
 from lakeview.rows.parquet import read_task
+from lakeview.rows.partition_folders import repeats_values
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
+from lakeview.storage.local_lookup import LocalFiles
 
 _MOST_FILES = 1_000
 _MOST_BYTES = 128 << 20
@@ -33,8 +34,9 @@ _LARGEST = 1 << 30
 """Bytes of the largest file that is collected whole: larger ones are read batch by batch."""
 
 _SCAN_BYTES = 1 << 20
-"""Bytes of files, on average, from which each is a scan of its own, with the values of the log as literals: a join by
-path takes 60 ms for a million rows, a scan nearly one whatever it reads (benches/bench_rows.py, all partitions)."""
+"""Bytes of files, on average, from which each is a scan of its own, with the values of the log as literals, where the
+folders do not repeat them: a join by path takes 60 ms for a million rows, a scan nearly one whatever it reads
+(benches/bench_rows.py, all partitions)."""
 
 _AHEAD_BYTES = 8 << 20
 """Bytes of the largest file of a remote store that is read whole, ahead of its turn."""
@@ -85,6 +87,7 @@ class _PlainReader:
     def __init__(self, query: RowQuery, storage: Storage) -> None:
         self._query = query
         self._storage = storage
+        self._local_files = LocalFiles(storage)
         self._possible = storage.config.polars_parquet and all(is_stored(f.type) for f in query.schema)
         self._trusts_names = True
 
@@ -97,11 +100,11 @@ class _PlainReader:
         if not any(f.name not in task.constants for f in self._query.schema):
             return None  # its number of rows is all that is needed
         try:
-            path = self._storage.local_path(task.path)
+            file = self._local_files.find(task.path)
         except FileNotFoundError:  # reading it says so
             return None
         # polars aborts on some broken files: one that is not as long as it was written is left to pyarrow
-        return None if path is None or os.path.getsize(path) != task.size else _File(task, path)
+        return None if file is None or file.size != task.size else _File(task, file.path)
 
     def frames(self, files: Sequence[_File]) -> Iterator[pl.DataFrame]:
         """The rows of files, some of which may turn out not to be plain."""
@@ -142,7 +145,7 @@ class _PlainReader:
                 rows = rows.filter(self._query.predicate)
             if not self._query.output:
                 return pl.DataFrame(height=rows.select(pl.len()).collect().item())
-            return self._query.output_columns(rows.select(pl.selectors.by_name(*self._query.output)).collect())
+            return rows.select(pl.selectors.by_name(*self._query.output)).collect()
         except _FAILURES:
             return None
 
@@ -152,6 +155,8 @@ def _scan(files: Sequence[_File], layout: Layout, query: RowQuery) -> pl.LazyFra
     log_fields = [f for f in query.schema if f.name in files[0].columns]
     if not log_fields:
         return _stored_rows(files, layout, query)
+    if all(repeats_values(file.path, file.task.constants) for file in files):
+        return _stored_rows(files, layout, query, folders=files[0].columns)
     values = list(_log_values(files, log_fields, query))
     if sum(file.task.size for file in files) >= (len(files) - 1) * _SCAN_BYTES:
         scans = [_stored_rows([file], layout, query) for file in files]
@@ -164,8 +169,15 @@ def _scan(files: Sequence[_File], layout: Layout, query: RowQuery) -> pl.LazyFra
     return _stored_rows(files, layout, query, path).join(log, on=path, how="left", maintain_order="left")
 
 
-def _stored_rows(files: Sequence[_File], layout: Layout, query: RowQuery, path: str | None = None) -> pl.LazyFrame:
-    """The columns that files store, lazily; those that they lack are null. `path`: of a column for their paths."""
+def _stored_rows(
+    files: Sequence[_File],
+    layout: Layout,
+    query: RowQuery,
+    path: str | None = None,
+    folders: Collection[str] = (),
+) -> pl.LazyFrame:
+    """The columns that files store, lazily; those that they lack are null. `path`: of a column for their paths;
+    `folders`: the columns that all folders with an equals sign name."""
     columns = [f.name for f in query.schema if f.name not in files[0].columns]
     places = dict(zip(columns, layout, strict=True))
     names = {column: name for name, column in places.items() if column is not None}
@@ -174,10 +186,14 @@ def _stored_rows(files: Sequence[_File], layout: Layout, query: RowQuery, path: 
         schema={column: query.types[name] for column, name in names.items()},
         extra_columns="ignore",
         glob=False,
-        hive_partitioning=False,
+        hive_schema={name: query.types[name] for name in folders} or None,
+        hive_partitioning=bool(folders),
         include_file_paths=path,
-    ).rename(names)
-    return rows.with_columns(pl.lit(None, query.types[name]).alias(name) for name in columns if places[name] is None)
+    )
+    new_names = {column: name for column, name in names.items() if column != name}
+    nulls = [pl.lit(None, query.types[name]).alias(name) for name, column in places.items() if column is None]
+    rows = rows.rename(new_names) if new_names else rows
+    return rows.with_columns(nulls) if nulls else rows
 
 
 def _log_values(files: Sequence[_File], columns: Sequence[Field], query: RowQuery) -> Iterator[pl.Series]:
@@ -197,7 +213,7 @@ class RowQuery:
 
     schema: Schema
     types: pl.Schema
-    output: Sequence[str]
+    output: list[str]
     predicate: pl.Expr | None = None
 
     def frames(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
@@ -208,7 +224,9 @@ class RowQuery:
 
     def output_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The columns of the output, addressed without patterns; without any, the same number of rows."""
-        return frame.select([frame[name] for name in self.output]) if self.output else frame
+        if not self.output or frame.columns == self.output:  # those of many chunks would be copied
+            return frame
+        return frame.select([frame[name] for name in self.output])
 
     def _frame(self, batch: pa.RecordBatch) -> pl.DataFrame:
         names = self.schema.names

@@ -32,12 +32,16 @@ def open_plain(full: str) -> int | None:
 def is_plain_place(full: str) -> bool:
     """Whether the folder of a file is there, and Linux tells that no link leads to it or to the file: in half the time
     that following them takes."""
-    folder = os.path.dirname(full)
+    return is_plain_folder(os.path.dirname(full)) and not os.path.islink(full)
+
+
+def is_plain_folder(folder: str) -> bool:
+    """Whether a folder is there, and Linux tells that no link leads to it."""
     if sys.platform == "linux":
         with suppress(OSError, ValueError):
             descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
             try:
-                return os.readlink(f"/proc/self/fd/{descriptor}") == folder and not os.path.islink(full)
+                return os.readlink(f"/proc/self/fd/{descriptor}") == folder
             finally:
                 os.close(descriptor)
     return False
