@@ -51,13 +51,18 @@ class Bounds:
             return None
         # of a file that was written with nulls alone every row is null, whichever are deleted
         is_exact = statistics["null_count_exact"] | (statistics["null_count"] == records)
-        nulls = statistics["null_count"].set(~is_exact.fill_null(False), None)
+        nulls = statistics["null_count"].set(~known(is_exact, False), None)
         return cls(statistics["min"], statistics["max"], statistics["exact"], nulls, records)
 
 
 def repeat(value: bool | int | None, height: int) -> pl.Series:
     """Returns one value so many times: numbers as 64-bit integers, the others as Booleans."""
     return pl.Series([value], dtype=pl.Int64 if type(value) is int else pl.Boolean).new_from_index(0, height)
+
+
+def known(verdict: pl.Series, value: bool) -> pl.Series:
+    """A verdict, with this value where it is null: a query of polars, which none needs that is known throughout."""
+    return verdict.fill_null(value) if verdict.null_count() else verdict
 
 
 def narrowest(several: Sequence[Bounds]) -> Bounds | None:
@@ -82,28 +87,27 @@ def narrowest(several: Sequence[Bounds]) -> Bounds | None:
 
 def may_match(node: Node, bounds: Callable[[Path], Bounds | None], height: int) -> pl.Series:
     """Whether each of `height` files can hold a row for which the filter is true. What is unknown can."""
-    every = repeat(True, height)
     match node:
         case And(left, right):
             return may_match(left, bounds, height) & may_match(right, bounds, height)
         case Or(left, right):
             return may_match(left, bounds, height) | may_match(right, bounds, height)
         case Constant(value):
-            return every if value else ~every
+            return repeat(bool(value), height)
         case Unknown():
-            return every
+            return repeat(True, height)
     column = bounds(node.path)
     if column is None:
-        return every
+        return repeat(True, height)
     try:
         verdict = _leaf(node, column)
     except (pl.exceptions.PolarsError, TypeError):  # constant and column do not compare: the scan itself will say so
-        return every
-    return verdict.fill_null(True)
+        return repeat(True, height)
+    return known(verdict, True)
 
 
 def _leaf(node: Comparison | IsNull | IsIn | StartsWith, column: Bounds) -> pl.Series:
-    all_null = (column.nulls == column.records).fill_null(False)
+    all_null = known(column.nulls == column.records, False)
     if isinstance(node, IsNull):
         return ~all_null if node.is_negated else column.nulls > 0
     if isinstance(node, StartsWith):

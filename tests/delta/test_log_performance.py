@@ -68,12 +68,12 @@ def write_checkpoint(history: DeltaHistory, groups: list[list[dict[str, Any]]]) 
 def test_opening_reads_the_one_row_group_that_says_what_the_table_is(
     history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
 ) -> None:
-    # of fewer rows than a thousand all row groups are read, sooner than their footer is looked through
-    groups = [files(0, 5), files(5, 10), [*files(10, 12), protocol(), metadata()], files(12, 1020)]
+    # of fewer rows than two thousand all row groups are read, sooner than their footer is looked through
+    groups = [files(0, 5), files(5, 10), [*files(10, 12), protocol(), metadata()], files(12, 2020)]
     snapshot = write_checkpoint(history, groups).snapshot()
     assert snapshot.schema.names == ["id", "city"]
     assert reads == [([2], ["metaData", "protocol"])]
-    assert snapshot.num_files == 1020
+    assert snapshot.num_files == 2020
 
 
 def test_a_listing_reads_the_leaves_it_shows(history: DeltaHistory, reads: list[tuple[list[int], list[str]]]) -> None:

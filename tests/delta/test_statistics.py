@@ -323,7 +323,7 @@ def test_statistics_of_a_share_of_the_files_are_those_of_some_and_the_same_each_
     part, again = (opened.sampled_statistics(2, 0.3) for opened in (table, lv.open_table(history.address)))
     assert part is not None
     assert again is not None
-    assert part.height == 34
+    assert part.height == 33
     assert part.equals(again)
     assert part.equals(table.statistics().filter(pl.col("_path").is_in(part["_path"].implode())))
     assert sum(table.files(columns=["records"])["records"]) == 5050 + 70

@@ -12,6 +12,8 @@ from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.data.row_tracking import tracking_fallbacks
 from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves, string_prefix
 from lakeview.delta.features import column_mapping_mode
+from lakeview.delta.log.file_actions import VECTOR
+from lakeview.delta.log.newest_files import rows_where
 from lakeview.delta.log.state import TableState
 from lakeview.model.column_values import sizes
 from lakeview.model.data_types import Field
@@ -71,7 +73,7 @@ class Scan:
         adds = self._adds(node, columns)
         if node is not None:
             bounds = _Columns(adds, self._partitions, self._leaves(node)).bounds
-            adds = adds.filter(may_match(node, bounds, adds.height))
+            adds = rows_where(adds, may_match(node, bounds, adds.height))
         tasks = self.tasks_of(adds)
         if self._tracked_schema is None:
             return adds, tasks
@@ -109,12 +111,16 @@ class Scan:
 
     def _adds(self, node: Node | None, more: Sequence[str] = ()) -> pl.DataFrame:
         leaves = self._leaves(node)
-        columns = ["size", "vector", *(["partition_values"] if self._partitions else [])]
+        columns = ["size", *(["partition_values"] if self._partitions else [])]
         columns += [name for name in more if name not in columns]
         if self._tracked_schema is not None:
             columns += [name for name in ("base_row_id", "default_row_commit_version") if name not in columns]
+        if not leaves:  # a listing without descriptors is cached, and few tables have any
+            adds = self._replay.adds(columns)
+            if adds["deletion_vector"].null_count() == adds.height:
+                return adds.with_columns(sizes(), pl.lit(None, VECTOR).alias("vector"))
         reader = LeafStatistics(leaves, string_prefix(self._replay.properties)) if leaves else None
-        return self._replay.adds(columns, reader).with_columns(sizes())
+        return self._replay.adds([*columns, "vector"], reader).with_columns(sizes())
 
 
 def may_hold(actions: pl.DataFrame, where: pl.Expr, schema: Schema, partitions: Sequence[Field]) -> pl.Series:
@@ -134,13 +140,19 @@ class _Columns:
     def __init__(self, adds: pl.DataFrame, partitions: Sequence[Field], leaves: Sequence[Leaf]) -> None:
         self._adds = adds
         self._partitions = {f.name: f for f in partitions}
-        self._leaves = {leaf[0]: f"f{i}" for i, leaf in enumerate(leaves)}
+        self._leaves = {leaf[0]: i for i, leaf in enumerate(leaves)}
+        self._bounds: dict[Path, Bounds | None] = {}
 
     def bounds(self, path: Path) -> Bounds | None:
         """Bounds of one column, None when nothing is known of it."""
+        if path not in self._bounds:  # a filter may name a column twice
+            self._bounds[path] = self._read_bounds(path)
+        return self._bounds[path]
+
+    def _read_bounds(self, path: Path) -> Bounds | None:
         if len(path) == 1 and path[0] in self._partitions:
             return Bounds.of_values(partition_columns(self._adds["partition_values"], [self._partitions[path[0]]])[0])
         if path not in self._leaves:
             return None
-        statistics = self._adds["statistics"].struct
-        return Bounds.of_statistics(statistics.field(self._leaves[path]), statistics.field("records"))
+        records, *columns = self._adds["statistics"].struct.unnest().get_columns()
+        return Bounds.of_statistics(columns[self._leaves[path]], records)

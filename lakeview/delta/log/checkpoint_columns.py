@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.log.checkpoint_parquet import Arrays
+from lakeview.delta.log.checkpoint_batches import Arrays
 from lakeview.delta.log.file_actions import COLUMN_TYPES, VECTOR, as_map
 from lakeview.model import limits
 from lakeview.model.column_values import format_expression

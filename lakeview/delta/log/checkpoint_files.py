@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import polars as pl
 import pyarrow as pa
 
+from lakeview.delta.log.checkpoint_batches import Piece
 from lakeview.delta.log.checkpoint_columns import VECTOR_LEAVES, CheckpointColumns
-from lakeview.delta.log.checkpoint_parquet import ParquetActions, Piece
+from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.file_actions import text_maps_of_values, with_keys
 from lakeview.delta.log.paths import decode_paths
 from lakeview.delta.log.record_counts import records
@@ -77,8 +78,8 @@ def each_file_actions(file: ParquetActions, kind: str, columns: Sequence[str], r
 
 def _with_key(series: list[pl.Series], plain: bool, root: str) -> pl.DataFrame:
     """The rows that have a path, with `key`; `plain`: each path is its own key."""
-    has_path = series[0].is_not_null()
-    if not has_path.all():
+    if series[0].null_count():
+        has_path = series[0].is_not_null()
         series = [s.filter(has_path) for s in series]
     if plain:
         return pl.DataFrame([*series, series[0].alias("key")])
@@ -158,7 +159,7 @@ class _Selection:
 
 
 def _has_typed_values_alone(file: ParquetActions) -> bool:
-    return file.footer.is_null("add.partitionValues") and not file.footer.is_null(f"add.{_TYPED_VALUES}")
+    return not file.footer.is_null(f"add.{_TYPED_VALUES}") and file.footer.is_null("add.partitionValues")
 
 
 def _count_leaves(file: ParquetActions, kind: str) -> list[str]:
@@ -172,6 +173,8 @@ def _row_counts(statistics: Piece, stats: pl.Series) -> pl.Series:
     """Row counts as `records` gives them, from documents whose statistics were just read."""
     assert isinstance(statistics, pl.Series)
     counts = statistics.struct.field("records")
+    if counts.null_count() == 0 and counts.is_between(0, limits.FILE_ROWS).all():  # as of nearly all tables
+        return counts
     counts = counts.set(counts > limits.FILE_ROWS, None)
     rest = (counts.is_null() & stats.is_not_null()).arg_true()
     return (counts.scatter(rest, records(stats.gather(rest), None)) if rest.len() else counts).alias("records")

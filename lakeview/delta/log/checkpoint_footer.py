@@ -12,6 +12,13 @@ from lakeview.rows.footer_reader import check_chunks
 _SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
 _FIX = "do not open tables of writers you do not trust"
 
+PATH_AND_OTHERS = ("path", "size", "dataChange")
+"""The path of a file action, and leaves that tell one without a path from a row of another action."""
+
+FEW_ROWS = 2_000
+"""Up to so many rows are decoded sooner than the column chunks are checked, which takes longer than to open a table
+(benches/bench_rows.py, filtered scan)."""
+
 
 class Footer:
     """What the footer of one file of actions says. `name` for messages, `size`: the file's bytes; `end`: the last of
@@ -56,6 +63,12 @@ class Footer:
             check_chunks(self.metadata, self._bytes_to_check)
             self._bytes_to_check = None
 
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether the rows are few, so that no null count is looked at and every leaf may have values. Not of a file
+        with statistics or partition values as structs, which would be read beside the same in text."""
+        return self.metadata.num_rows <= FEW_ROWS and not any("_parsed." in path for path in self._leaves)
+
     def groups(self, *leaves: str) -> list[int]:
         """The row groups in which one of these leaves has values."""
         groups = range(self.metadata.num_row_groups)
@@ -98,9 +111,12 @@ class Footer:
         return {kind: of for kind, of in keys.items() if of}
 
     def require_paths(self, kind: str) -> None:
-        """ValueError if a file action of this kind has no path: it would be taken for another action's row."""
+        """ValueError if a file action of this kind has no path: it would be taken for another action's row. Of a small
+        file with paths the rows tell."""
+        if self.is_small and self.has_leaf(f"{kind}.path"):
+            return
         for group in range(self.metadata.num_row_groups):
-            without, *others = (self._nulls(group, f"{kind}.{leaf}") for leaf in ("path", "size", "dataChange"))
+            without, *others = (self._recorded_nulls(group, f"{kind}.{leaf}") for leaf in PATH_AND_OTHERS)
             if without is None and not self.has_leaf(f"{kind}.path"):
                 without = self.metadata.row_group(group).num_rows
             if without is not None and any(nulls is not None and nulls < without for nulls in others):
@@ -131,6 +147,9 @@ class Footer:
         )
 
     def _nulls(self, group: int, leaf: str) -> int | None:
+        return None if self.is_small else self._recorded_nulls(group, leaf)
+
+    def _recorded_nulls(self, group: int, leaf: str) -> int | None:
         index = self._leaves.get(leaf)
         if index is None:
             return None

@@ -7,31 +7,42 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import reduce
 from io import BytesIO
 from typing import IO, Any, TypeAlias
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakeview.delta.log.checkpoint_batches import (
+    Arrays,
+    Piece,
+    Structs,
+    actions_of,
+    join_pieces,
+    leaf_of,
+    merge_batches,
+    with_values,
+)
 from lakeview.delta.log.checkpoint_errors import readable
-from lakeview.delta.log.checkpoint_footer import Footer
+from lakeview.delta.log.checkpoint_footer import FEW_ROWS, PATH_AND_OTHERS, Footer
 from lakeview.rows.footer_reader import footer_bytes, unchecked_footer
 from lakeview.storage import Storage
 from lakeview.storage.byte_cache import SmallFiles
 from lakeview.storage.object_files import TAIL
 
-Piece: TypeAlias = pa.Array | pl.Series
-Arrays: TypeAlias = dict[str, list[Piece]]
 Consumer: TypeAlias = Callable[[dict[str, pa.Array]], Mapping[str, Piece]]
 """Takes the arrays of a batch, gives those to keep, all of one length."""
 
+_STATE: Mapping[str, Sequence[str]] = {
+    "protocol": ("minReaderVersion", "minWriterVersion"),
+    "metaData": ("id", "schemaString"),
+    "sidecar": ("path", "sizeInBytes"),
+}
+"""What every reader of a checkpoint asks for, and by which keys it is known: of a small file all at once."""
+
 _CONSUMERS = 2  # batches taken apart while the next is decoded: each holds tens of megabytes
 _MANY_ROWS = 100_000
-_FEW_ROWS = 1_000
-"""Up to so many rows are decoded sooner than the footer's column chunks are checked."""
 _BATCH_ROWS = 65_536
 _WIDE_BATCH_ROWS = 32_768  # with statistics, a row is a kilobyte or two
 _STREAMED_ROWS = 16_384
@@ -59,31 +70,39 @@ class ParquetActions:
         self.name = name
         self.parent = parent
         self._footer: Footer | None = None
+        self._state: Structs = {}
 
-    def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
+    def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> Structs:
         """The actions of each kind, where one of its keys is not null; nulls left out: absent and null are the same.
 
         `first`: one action of each kind is enough, and nothing is read after it.
         """
-        actions: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
         with readable(self.name, self.parent):
-            if self._footer is not None and not self._footer.keys(kinds):
-                return actions
-        with self._open() as file:  # once, for its footer and its rows
-            keys = self.footer.keys(kinds)
-            for batch in self._state_batches(file, keys):
-                for kind, column in zip(batch.schema.names, batch.columns, strict=True):
-                    actions[kind] += _actions(column, keys[kind])
-                if first and all(map(actions.get, batch.schema.names)):
-                    break
-        return {kind: rows[: 1 if first else None] for kind, rows in actions.items()}
+            known = self._state.keys() >= kinds.keys() or (self._footer is not None and not self._footer.keys(kinds))
+        if not known:
+            with self._open() as file:  # once, for its footer and its rows
+                return self._read_structs(file, kinds, first=first)
+        return {kind: self._state.get(kind, [])[: 1 if first else None] for kind in kinds}
+
+    def _read_structs(self, file: pq.ParquetFile, kinds: Mapping[str, Sequence[str]], *, first: bool) -> Structs:
+        is_small = self.footer.metadata.num_rows <= FEW_ROWS
+        keys = self.footer.keys({**_STATE, **kinds} if is_small else kinds)
+        actions: Structs = {kind: [] for kind in (*_STATE, *kinds)}
+        for batch in self._state_batches(file, keys):
+            for kind, column in zip(batch.schema.names, batch.columns, strict=True):
+                actions[kind] += actions_of(column, keys[kind])
+            if first and not is_small and all(map(actions.get, batch.schema.names)):
+                break
+        if is_small:
+            self._state = {kind: actions[kind] for kind in _STATE}
+        return {kind: actions[kind][: 1 if first else None] for kind in kinds}
 
     def _state_batches(self, file: pq.ParquetFile, keys: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
         """The columns of these kinds of actions, of the row groups where one of their keys has values; of all row
         groups of a small file."""
         kinds = list(keys)
         metadata = self.footer.metadata
-        if metadata.num_rows > _FEW_ROWS:
+        if metadata.num_rows > FEW_ROWS:
             groups = self.footer.groups(*(f"{kind}.{key}" for kind, of in keys.items() for key in of))
         else:
             groups = list(range(metadata.num_row_groups))
@@ -117,17 +136,18 @@ class ParquetActions:
             groups = footer.groups(f"{kind}.path")
             if "path" not in present or not groups:
                 return {}, 0
-            parts = {w: [f"{w}.{part}" for part in (struct_parts or {}).get(w, ())] or [w] for w in present}
-            columns = [f"{kind}.{leaf}" for w in present for leaf in parts[w]]
+            columns = self._columns(kind, present, struct_parts or {})
 
             def take(batch: pa.RecordBatch) -> Mapping[str, Piece]:
-                arrays = {leaf: _field(batch.column(0), leaf) for leaf in present}
-                return arrays if consume is None else consume(arrays)
+                struct = self._with_paths(kind, batch.column(0))
+                arrays = {leaf: leaf_of(struct, leaf) for leaf in present if len(struct)}
+                return consume(arrays) if consume is not None and arrays else arrays
 
             size = _rows_with_statistics(footer.rows(groups), is_wide) if "stats" in present else _BATCH_ROWS
-            pieces = self._halves(groups, columns, size, take)
-            arrays = _join_pieces(pieces)
-            return arrays, sum(map(len, arrays.get("path", ())))
+            arrays = join_pieces(self._halves(groups, columns, size, take))
+            if footer.is_small:
+                arrays = with_values(arrays)  # null counts tell them of larger files
+            return (arrays, sum(map(len, arrays["path"]))) if "path" in arrays else ({}, 0)
 
     def each_batch(self, kind: str, names: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
         """What `leaves` gives, a batch at a time in the order of the file: for who retains none of them."""
@@ -139,11 +159,28 @@ class ParquetActions:
             groups = footer.groups(f"{kind}.path")
             if "path" not in present or not groups:
                 return
-            columns = [f"{kind}.{leaf}" for leaf in present]
+            columns = self._columns(kind, present, {})
             with self._open() as file:
                 batches = file.iter_batches(footer.batch_rows(_STREAMED_ROWS), row_groups=groups, columns=columns)
-                for batch in _merge_batches(self._check_batches(batches, columns, groups), _STREAMED_ROWS):
-                    yield {leaf: _field(batch.column(0), leaf) for leaf in present}
+                for batch in merge_batches(self._check_batches(batches, columns, groups), _STREAMED_ROWS):
+                    struct = self._with_paths(kind, batch.column(0))
+                    yield {leaf: leaf_of(struct, leaf) for leaf in present}
+
+    def _columns(self, kind: str, leaves: Sequence[str], parts: Mapping[str, Sequence[str]]) -> list[str]:
+        """The columns of the file for leaves of a kind of action, `parts` in place of a struct, and those that show
+        whether an action has no path where null counts do not."""
+        places = [f"{kind}.{leaf}{part}" for leaf in leaves for part in [f".{p}" for p in parts.get(leaf, ())] or [""]]
+        others = [f"{kind}.{leaf}" for leaf in PATH_AND_OTHERS if self.footer.is_small]
+        return list(dict.fromkeys([*places, *filter(self.footer.has_leaf, others)]))
+
+    def _with_paths(self, kind: str, struct: pa.Array) -> pa.Array:
+        """The rows of a small file that are actions of this kind; ValueError as `Footer.require_paths`."""
+        if not self.footer.is_small or not (path := leaf_of(struct, "path")).null_count:
+            return struct
+        others = [leaf_of(struct, leaf) for leaf in PATH_AND_OTHERS if struct.type.get_field_index(leaf) >= 0]
+        if any(pc.any(pc.and_not(other.is_valid(), path.is_valid())).as_py() for other in others):
+            raise ValueError(f"one of its {kind} actions has no path")
+        return struct.filter(path.is_valid())
 
     def _halves(
         self,
@@ -173,8 +210,9 @@ class ParquetActions:
         pieces: list[Mapping[str, Piece]] = []
         last: pa.RecordBatch | None = None
         with self._open() as file:
-            batches = file.iter_batches(self.footer.batch_rows(size), row_groups=groups, columns=columns)
-            for batch in _merge_batches(self._check_batches(batches, columns, groups), size):
+            rows, threads = self.footer.batch_rows(size), not self.footer.is_small
+            batches = file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=threads)
+            for batch in merge_batches(self._check_batches(batches, columns, groups), size):
                 if last is not None:
                     waiting.append(pool.submit(take, last))
                 last = batch
@@ -238,56 +276,11 @@ class ParquetActions:
             yield file
 
 
-def _merge_batches(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
-    """The rows of batches in few larger ones, of at most so many rows unless one has more: to take a batch apart costs
-    some milliseconds whatever its size (`benches/bench_logs.py`, all columns' statistics of ten parts: 1.2 times the
-    speed)."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        if waiting and rows + batch.num_rows > most:
-            yield _whole(waiting)
-            waiting, rows = [], 0
-        waiting.append(batch)
-        rows += batch.num_rows
-    if waiting:
-        yield _whole(waiting)
-
-
 def _rows_with_statistics(rows: int, is_wide: bool) -> int:
     """Rows of a batch that has statistics, of a checkpoint of so many rows."""
     if not is_wide:
         return _NARROW_ROWS
     return _WIDE_BATCH_ROWS if rows > _WIDE_ROWS else _STREAMED_ROWS
-
-
-def _whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return pa.concat_batches(batches) if len(batches) > 1 else batches[0]  # one alone would be copied
-
-
-def _join_pieces(pieces: Iterable[Mapping[str, Piece]]) -> Arrays:
-    """What batches gave, leaf by leaf."""
-    arrays: Arrays = {}
-    for piece in pieces:
-        for leaf, array in piece.items():
-            arrays.setdefault(leaf, []).append(array)
-    return arrays
-
-
-def _actions(column: pa.Array, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """The structs of a column where one of these leaves is not null."""
-    # by Arrow: queries of polars took a third of the time that opening a table takes
-    has_value = reduce(pc.or_, (_field(column, key).is_valid() for key in keys))
-    rows = column.filter(has_value).to_pylist()
-    return [{name: value for name, value in row.items() if value is not None} for row in rows]
-
-
-def _field(struct: pa.Array, leaf: str) -> pa.Array:
-    """A leaf of a struct, `deletionVector.offset` for a nested one; null where a struct above it is: some writers
-    declare the leaves of an optional action as required, and then they have values where there is no action."""
-    for part in leaf.split("."):
-        struct = struct.flatten()[struct.type.get_field_index(part)]
-    return struct
 
 
 def _native(handle: IO[bytes]) -> AbstractContextManager[Any]:

@@ -18,7 +18,7 @@ from lakeview.delta.log.checkpoint_files import each_file_actions, file_actions_
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
-from lakeview.delta.log.file_actions import FILE_ACTIONS
+from lakeview.delta.log.file_actions import FILE_ACTIONS, columns_of
 from lakeview.delta.log.last_listing import LastListing
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, decode_path
@@ -109,11 +109,7 @@ class Checkpoint:
         remove, for `adds_of`: where documents are read to count rows, those of few files are retained.
         """
         if statistics is not None:
-            adds = self._files("add", list(dict.fromkeys([*columns, "records"])), statistics)
-            listing = self._last.of(self.files)
-            if listing is None or "records" not in listing.columns:  # else the documents were read again to count rows
-                self._last.set(self.files, _extend(listing, adds.select(*_ALWAYS, "records")))
-            return adds if "records" in columns else adds.drop("records")
+            return self._adds_with_statistics(columns, statistics)
         if not _CACHED_COLUMNS.issuperset(columns):
             return self._files("add", columns)
         names = list(dict.fromkeys([*_ALWAYS, *columns]))
@@ -125,7 +121,15 @@ class Checkpoint:
             if not set(names) <= set(listing.columns):  # the file was written again meanwhile
                 listing = self._listing(columns, later_paths)
             self._last.set(self.files, listing)
-        return listing.select(names)
+        return columns_of(listing, names)
+
+    def _adds_with_statistics(self, columns: Sequence[str], statistics: StatisticsReader) -> pl.DataFrame:
+        adds = self._files("add", list(dict.fromkeys([*columns, "records"])), statistics)
+        listing = self._last.of(self.files)
+        if listing is None or "records" not in listing.columns:  # else the documents were read again to count rows
+            names = [name for name in adds.columns if name in _ALWAYS or name in _CACHED_COLUMNS]
+            self._last.set(self.files, _extend(listing, columns_of(adds, names)))
+        return adds if "records" in columns else columns_of(adds, [n for n in adds.columns if n != "records"])
 
     def _listing(self, columns: Sequence[str], later_paths: pl.Series | None) -> pl.DataFrame:
         """`adds` as they are read, and the documents at `later_paths` retained."""

@@ -98,6 +98,11 @@ def each_frame(commits: Iterable[Commit], root: str, columns: Iterable[str] | No
     yield _frame(versions, actions, root, names)
 
 
+def columns_of(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """The columns of these names, without a query of polars."""
+    return pl.DataFrame([frame[name] for name in names])
+
+
 def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iterable[str]) -> pl.DataFrame:
     """The newest action of each file in (version, bytes) of commits, oldest first, in the order recorded.
 

@@ -12,7 +12,7 @@ import polars as pl
 from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn, table_protocol
 from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
 from lakeview.delta.log.commits import mentions, parse_commit
-from lakeview.delta.log.file_actions import each_frame, newest_actions
+from lakeview.delta.log.file_actions import columns_of, each_frame, newest_actions
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.newest_files import IDENTITY, backwards, not_replaced, once, rows_where, unseen, with_newer
 from lakeview.delta.log.state import StatisticsReader, with_statistics
@@ -134,7 +134,7 @@ class Replay:
         with self._lock:
             for listing in self._listings:
                 if set(names) <= set(listing.columns):
-                    return listing.select(names)
+                    return columns_of(listing, dict.fromkeys(names))
             adds = self._adds(columns)
             if _RETAINED_COLUMNS.issuperset(columns):
                 self._retain(adds)
