@@ -29,6 +29,7 @@ class States:
         self._lock = threading.RLock()
         self._states: dict[int, Replay] = {}
         self._schemas: dict[int, Schema] = {}
+        self._checked_schema: Schema | None = None
         self._cleanups = log.cleanups
 
     def readable(self, version: int, *, by_number: bool) -> Replay:
@@ -59,7 +60,10 @@ class States:
 
     def require_parquet(self, state: Replay) -> None:
         """UnsupportedTableError if the rows of a state are in files of another format, or of types changed wrongly."""
-        check_data_files(state.metadata.format.provider, self.schema(state), self._address)
+        schema = self.schema(state)
+        if schema is not self._checked_schema:  # thousands of columns take a while
+            check_data_files(state.metadata.format.provider, schema, self._address)
+            self._checked_schema = schema
 
     def describe(self, state: Replay) -> TableMetadata:
         """What a snapshot of a state knows without its files."""

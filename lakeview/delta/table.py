@@ -56,6 +56,7 @@ class DeltaTable(Operations, OneLine):
         self._history = History(self._log)
         self._states = States(self._log, self._history.definitions)
         self._folder = NamesAhead(storage)
+        self._last_scan: Scan | None = None
 
     @property
     def address(self) -> str:
@@ -255,7 +256,11 @@ class DeltaTable(Operations, OneLine):
     # -- inside
 
     def _scan(self, state: Replay) -> Scan:
-        return Scan(state, self._states.schema(state), self._states.partitions(state), self.address)
+        scan = self._last_scan
+        if scan is None or scan.state is not state:
+            scan = Scan(state, self._states.schema(state), self._states.partitions(state), self.address)
+            self._last_scan = scan  # for what it has read
+        return scan
 
     def _difference(self, base: int, version: int | None) -> RangeRead:
         ends = [self.state(base), self.state(version)]

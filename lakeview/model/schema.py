@@ -112,7 +112,7 @@ class Schema:
     @property
     def unreadable(self) -> tuple[str, ...]:
         """The columns whose values cannot be read, since they are, or hold, a type unknown here."""
-        return tuple(f.name for f in self.fields if _unreadable(f))
+        return tuple(f.name for f in self.fields if readable_type(f.type) is None)
 
     @staticmethod
     def from_arrow(schema: pa.Schema) -> Schema:
@@ -120,14 +120,6 @@ class Schema:
         from lakeview.model.arrow_types import field_from_arrow
 
         return Schema(tuple(field_from_arrow(f) for f in schema))
-
-
-def _unreadable(f: Field) -> bool:
-    try:
-        polars_type(f.type)
-    except UnsupportedTableError:
-        return True
-    return False
 
 
 _T = TypeVar("_T")
@@ -222,3 +214,11 @@ def polars_type(type_: DataType) -> pl.DataType:
             return pl.Struct({f.name: polars_type(f.type) for f in fields})
         case PrimitiveType(name):
             return named_type(POLARS_TYPES, name)
+
+
+def readable_type(type_: DataType) -> pl.DataType | None:
+    """The polars type of a column; None for a type that has none."""
+    try:
+        return polars_type(type_)
+    except UnsupportedTableError:
+        return None

@@ -37,7 +37,7 @@ class Bounds:
         """
         values, height = values.alias("values"), values.len()  # a series called ^x$ would be a pattern to polars
         one = repeat(1, height)
-        nulls = values.is_null().cast(pl.Int64)
+        nulls = values.is_null().cast(pl.Int64) if values.null_count() else one - 1
         nans = values.is_nan().cast(pl.Int64).fill_null(0) if values.dtype.is_float() else one - 1
         if is_known is not None:
             values, nulls, nans = (series.set(~is_known, None) for series in (values, nulls, nans))
@@ -51,7 +51,7 @@ class Bounds:
             return None
         # of a file that was written with nulls alone every row is null, whichever are deleted
         is_exact = statistics["null_count_exact"] | (statistics["null_count"] == records)
-        nulls = statistics["null_count"].set(~known(is_exact, False), None)
+        nulls = statistics["null_count"].set(~fill_unknown(is_exact, False), None)
         return cls(statistics["min"], statistics["max"], statistics["exact"], nulls, records)
 
 
@@ -60,7 +60,7 @@ def repeat(value: bool | int | None, height: int) -> pl.Series:
     return pl.Series([value], dtype=pl.Int64 if type(value) is int else pl.Boolean).new_from_index(0, height)
 
 
-def known(verdict: pl.Series, value: bool) -> pl.Series:
+def fill_unknown(verdict: pl.Series, value: bool) -> pl.Series:
     """A verdict, with this value where it is null: a query of polars, which none needs that is known throughout."""
     return verdict.fill_null(value) if verdict.null_count() else verdict
 
@@ -103,11 +103,11 @@ def may_match(node: Node, bounds: Callable[[Path], Bounds | None], height: int) 
         verdict = _leaf(node, column)
     except (pl.exceptions.PolarsError, TypeError):  # constant and column do not compare: the scan itself will say so
         return repeat(True, height)
-    return known(verdict, True)
+    return fill_unknown(verdict, True)
 
 
 def _leaf(node: Comparison | IsNull | IsIn | StartsWith, column: Bounds) -> pl.Series:
-    all_null = known(column.nulls == column.records, False)
+    all_null = fill_unknown(column.nulls == column.records, False)
     if isinstance(node, IsNull):
         return ~all_null if node.is_negated else column.nulls > 0
     if isinstance(node, StartsWith):

@@ -102,6 +102,10 @@ def _literal(value: Any) -> pl.Series | None:
     match value:
         case {"Literal": {"Dyn": {"Float": float(number)}} | {"Scalar": {"Float64": float(number)}}}:
             return pl.Series([number], dtype=pl.Float64)
+        case {"Literal": {"Scalar": {"Int64": int(number)}}}:  # a query of polars takes as long as all else here
+            return pl.Series([number], dtype=pl.Int64)
+        case {"Literal": {"Scalar": {"String": str(text)}}}:
+            return pl.Series([text], dtype=pl.String)
     expression = _expression(value)
     try:
         return None if expression is None else pl.select(expression).to_series()

@@ -84,12 +84,17 @@ def footer_of(end: bytes) -> pq.FileMetaData:
 def unchecked_footer(end: bytes) -> pq.FileMetaData:
     """As `footer_of`, before its column chunks are checked: none of them may be looked at, only the schema and the sums
     of row groups. ArrowException or OSError as pyarrow raises them; ArrowInvalid for one longer than these bytes."""
+    check_length(end)
+    return pq.read_metadata(pa.BufferReader(MAGIC + end))
+
+
+def check_length(end: bytes) -> None:
+    """ArrowInvalid for bytes that are too few for a footer, and for a footer longer than they are."""
     if len(end) < _END:  # pyarrow would count the magic number before them as well
         raise pa.ArrowInvalid(f"it holds {len(end)} bytes, too few for a Parquet file")
     if end[-4:] == MAGIC and int.from_bytes(end[-_END:-4], "little") + _END > len(end):
         # pyarrow would take bytes of the magic number before them for its begin, which `check_chunks` does not see
         raise pa.ArrowInvalid("the footer is said to be longer than the file")
-    return pq.read_metadata(pa.BufferReader(MAGIC + end))
 
 
 def check_chunks(metadata: pq.FileMetaData, end: bytes) -> None:

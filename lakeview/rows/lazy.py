@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
-from lakeview.model.schema import Schema, polars_type
+from lakeview.model.schema import Schema, readable_type
 from lakeview.rows.parquet import BATCH_ROWS, read_task
 from lakeview.rows.plain_files import RowQuery, read_files
 from lakeview.rows.tasks import FileTask
@@ -33,8 +33,9 @@ def lazy_rows(
     `read` gives the batches of one file in place of `read_task`. A column of a type that cannot be read is null, and
     asking for it is an UnsupportedTableError that names it: the other columns are read without it.
     """
-    unreadable = frozenset(schema.unreadable)
-    types = pl.Schema({f.name: pl.Null() if f.name in unreadable else polars_type(f.type) for f in schema})
+    readable = {f.name: readable_type(f.type) for f in schema}
+    unreadable = frozenset(name for name, type_ in readable.items() if type_ is None)
+    types = pl.Schema({name: pl.Null() if type_ is None else type_ for name, type_ in readable.items()})
 
     def query(with_columns: list[str] | None, predicate: pl.Expr | None) -> RowQuery:
         output = schema.names if with_columns is None else with_columns

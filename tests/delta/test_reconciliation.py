@@ -407,6 +407,7 @@ def test_paths_of_a_checkpoint_are_decoded_whichever_batch_is_done_last(
 
     monkeypatch.setattr(checkpoint_files.Spelling, "look", looked)
     monkeypatch.setattr(checkpoint_files, "_end", ended)
+    monkeypatch.setattr(checkpoint_files, "_FEW_PATHS", -1)
     monkeypatch.setattr(Footer, "batch_rows", lambda _self, _most: 1)
     monkeypatch.setattr(checkpoint_parquet, "_BATCH_ROWS", 1)
     assert lv.open_table(history.address).snapshot().files["path"].to_list() == ["plain", "a b"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -47,7 +48,7 @@ class Documents:
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._structs = _Structs(places) if _nameable(places) else None
+        self._structs = _structs(tuple(places.items())) if _nameable(places) else None
 
     def decode(self, stats: pl.Series) -> Columns:
         """A column of documents to one column for each place, typed as DTYPES says."""
@@ -113,6 +114,13 @@ class _Structs:
         except UNREADABLE:
             odd.append(row)
             return self._empty
+
+
+@lru_cache(maxsize=16)
+def _structs(places: tuple[tuple[Place, Kind], ...]) -> _Structs:
+    """The structs of these places, of the last few that were asked for: to make them takes longer than to decode some
+    documents."""
+    return _Structs(dict(places))
 
 
 def _leaves(tree: Mapping[str, Any], above: Place) -> Iterator[tuple[Place, Kind]]:

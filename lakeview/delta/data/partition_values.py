@@ -92,8 +92,8 @@ def partition_columns(values: pl.Series, fields: Sequence[Field]) -> list[pl.Ser
         text = maps.select(pl.col("values").map.get(field.stored_name)).to_series().alias("text")
         column = parse_values(text, field.type)
         column = within_calendar(column)
-        bad = column.is_null() & text.is_not_null() & (text != "")
-        if bad.any():
+        bad = column.is_null() & text.is_not_null() & (text != "") if column.null_count() else None
+        if bad is not None and bad.any():
             value = text.filter(bad)[0]
             literal = repr(shorten(value, _MAX_SHOWN_CHARACTERS))
             raise CorruptTableError(

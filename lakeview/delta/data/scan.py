@@ -25,13 +25,18 @@ from lakeview.predicates.tree import Node, Path, paths
 from lakeview.rows.field_places import Match
 from lakeview.rows.tasks import FileTask
 
+_FEW_FILES = 10_000
+
 
 class Scan:
-    """The live files of one version, ready to be pruned. Statistics are parsed for the columns of a filter only."""
+    """The live files of one version, ready to be pruned. Statistics are parsed for the columns of a filter only.
+
+    `state`: the table at that version.
+    """
 
     def __init__(
         self,
-        replay: TableState,
+        state: TableState,
         schema: Schema,
         partitions: Sequence[Field],
         root: str,
@@ -39,11 +44,12 @@ class Scan:
         tracked_schema: Schema | None = None,
     ) -> None:
         """`tracked_schema`: the one with the columns of row tracking, if rows are wanted with them."""
-        self._replay = replay
+        self.state = state
         self._schema = schema
         self._tracked_schema = tracked_schema
         self._partitions = partitions
         self._root = root
+        self._adds_with_statistics: dict[tuple[object, ...], pl.DataFrame] = {}
 
     def plan(self, where: pl.Expr) -> pl.DataFrame:
         """PLAN: for each live file whether the filter reads it, and what skips it."""
@@ -91,9 +97,7 @@ class Scan:
         if self._partitions:
             values = partition_columns(adds["partition_values"], self._partitions)
             rows = pl.DataFrame({s.name: s for s in values}).to_dicts()  # a list would rename a column without a name
-        match: Match = (
-            "id" if column_mapping_mode(self._replay.table_protocol, self._replay.properties) == "id" else "name"
-        )
+        match: Match = "id" if column_mapping_mode(self.state.table_protocol, self.state.properties) == "id" else "name"
         return [
             FileTask(
                 self._root, path, self._schema, values, size or 0, deleted_rows=DeletionVector.of(vector), match=match
@@ -115,12 +119,23 @@ class Scan:
         columns += [name for name in more if name not in columns]
         if self._tracked_schema is not None:
             columns += [name for name in ("base_row_id", "default_row_commit_version") if name not in columns]
-        if not leaves:  # a listing without descriptors is cached, and few tables have any
-            adds = self._replay.adds(columns)
-            if adds["deletion_vector"].null_count() == adds.height:
-                return adds.with_columns(sizes(), pl.lit(None, VECTOR).alias("vector"))
-        reader = LeafStatistics(leaves, string_prefix(self._replay.properties)) if leaves else None
-        return self._replay.adds([*columns, "vector"], reader).with_columns(sizes())
+        if leaves:
+            return self._read_statistics(leaves, [*columns, "vector"])
+        adds = self.state.adds(columns)  # a listing without descriptors is cached, and few tables have any
+        if adds["deletion_vector"].null_count() == adds.height:
+            return adds.with_columns(sizes(), pl.lit(None, VECTOR).alias("vector"))
+        return self.state.adds([*columns, "vector"]).with_columns(sizes())
+
+    def _read_statistics(self, leaves: Sequence[Leaf], columns: Sequence[str]) -> pl.DataFrame:
+        """The adds with statistics of these leaves; of few files the last ones are cached."""
+        key = (*columns, *(path for path, _, _ in leaves))
+        adds = self._adds_with_statistics.get(key)
+        if adds is None:
+            reader = LeafStatistics(leaves, string_prefix(self.state.properties))
+            adds = self.state.adds(columns, reader).with_columns(sizes())
+            if adds.height <= _FEW_FILES:
+                self._adds_with_statistics = {**dict([*self._adds_with_statistics.items()][-3:]), key: adds}
+        return adds
 
 
 def may_hold(actions: pl.DataFrame, where: pl.Expr, schema: Schema, partitions: Sequence[Field]) -> pl.Series:

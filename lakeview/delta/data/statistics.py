@@ -22,7 +22,7 @@ from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveTyp
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices
 from lakeview.model.schema import Schema, leaf_name, polars_type
-from lakeview.predicates.bounds import known
+from lakeview.predicates.bounds import fill_unknown
 
 Path = tuple[str, ...]
 Leaf = tuple[Path, Path, Field]
@@ -118,7 +118,7 @@ class LeafStatistics:
     def _read(self, stats: pl.Series | None, stats_parsed: pl.Series | None, rows: int) -> pl.Series:
         structs = ParsedStatistics(stats_parsed)
         documents = null_columns(rows, self._places) if stats is None else self._documents.decode(stats)
-        tight = known(first_known(documents[_TIGHT], structs.find(_TIGHT, pl.Boolean())), True)
+        tight = fill_unknown(first_known(documents[_TIGHT], structs.find(_TIGHT, pl.Boolean())), True)
         count = first_known(documents[_RECORDS], structs.find(_RECORDS, pl.Int64()))
         columns = [count.alias("records"), tight.alias("tight")]
         structs_of = [pl.col("records")]

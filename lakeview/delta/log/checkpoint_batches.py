@@ -45,6 +45,8 @@ def join_pieces(pieces: Iterable[Mapping[str, Piece]]) -> Arrays:
 
 def actions_of(column: pa.Array, keys: Sequence[str]) -> list[dict[str, Any]]:
     """The structs of a column where one of these leaves is not null."""
+    if column.null_count == len(column):
+        return []
     # by Arrow: queries of polars took a third of the time that opening a table takes
     has_value = reduce(pc.or_, (leaf_of(column, key).is_valid() for key in keys))
     rows = column.filter(has_value).to_pylist()

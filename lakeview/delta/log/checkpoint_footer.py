@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from io import BytesIO
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
-from lakeview.rows.footer_reader import check_chunks
+from lakeview.rows.footer_reader import FIRST_READ, check_chunks, check_length, footer_bytes, unchecked_footer
 
 _SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
 _FIX = "do not open tables of writers you do not trust"
@@ -159,6 +161,22 @@ class Footer:
 
     def _no_values(self, group: int, leaf: str) -> bool:
         return bool(self._nulls(group, leaf) == self.metadata.row_group(group).num_rows)
+
+
+def open_with_footer(handle: IO[bytes], source: Any, name: str, *, ahead: bool) -> tuple[pq.ParquetFile, Footer]:
+    """A file of actions and its footer. `source`: the handle as Arrow reads it; `ahead`: whether it reads ahead. A
+    small file is read at once: what is checked of its footer, and what Arrow makes of it, are the same bytes."""
+    size = handle.seek(0, 2)
+    if size > FIRST_READ:
+        end = footer_bytes(handle)
+        file = pq.ParquetFile(source, metadata=unchecked_footer(end), pre_buffer=ahead)
+    else:
+        handle.seek(0)
+        data = handle.read(size)
+        end = footer_bytes(BytesIO(data))
+        check_length(end)
+        file = pq.ParquetFile(pa.BufferReader(data))
+    return file, Footer(file, name, size, end)
 
 
 def _above(path: str) -> list[str]:

@@ -25,8 +25,7 @@ from lakeview.delta.log.checkpoint_batches import (
     with_values,
 )
 from lakeview.delta.log.checkpoint_errors import readable
-from lakeview.delta.log.checkpoint_footer import FEW_ROWS, PATH_AND_OTHERS, Footer
-from lakeview.rows.footer_reader import footer_bytes, unchecked_footer
+from lakeview.delta.log.checkpoint_footer import FEW_ROWS, PATH_AND_OTHERS, Footer, open_with_footer
 from lakeview.storage import Storage
 from lakeview.storage.byte_cache import SmallFiles
 from lakeview.storage.object_files import TAIL
@@ -78,8 +77,8 @@ class ParquetActions:
         `first`: one action of each kind is enough, and nothing is read after it.
         """
         with readable(self.name, self.parent):
-            known = self._state.keys() >= kinds.keys() or (self._footer is not None and not self._footer.keys(kinds))
-        if not known:
+            is_read = self._state.keys() >= kinds.keys() or (self._footer is not None and not self._footer.keys(kinds))
+        if not is_read:
             with self._open() as file:  # once, for its footer and its rows
                 return self._read_structs(file, kinds, first=first)
         return {kind: self._state.get(kind, [])[: 1 if first else None] for kind in kinds}
@@ -177,6 +176,8 @@ class ParquetActions:
         """The rows of a small file that are actions of this kind; ValueError as `Footer.require_paths`."""
         if not self.footer.is_small or not (path := leaf_of(struct, "path")).null_count:
             return struct
+        if path.null_count == struct.null_count:  # the rows without it are other actions
+            return struct.filter(path.is_valid())
         others = [leaf_of(struct, leaf) for leaf in PATH_AND_OTHERS if struct.type.get_field_index(leaf) >= 0]
         if any(pc.any(pc.and_not(other.is_valid(), path.is_valid())).as_py() for other in others):
             raise ValueError(f"one of its {kind} actions has no path")
@@ -268,11 +269,11 @@ class ParquetActions:
     def _open(self) -> Iterator[pq.ParquetFile]:
         with readable(self.name, self.parent), self._handle() as handle, _native(handle) as source:
             # without reading ahead: of a million files with statistics that would be half a gigabyte at once
-            end = footer_bytes(handle) if self._footer is None else b""
-            metadata = unchecked_footer(end) if self._footer is None else self._footer.metadata
-            file = pq.ParquetFile(source, metadata=metadata, pre_buffer=self._storage.remote)
-            if self._footer is None:
-                self._footer = Footer(file, self.name, handle.seek(0, 2), end)
+            ahead = self._storage.remote
+            if self._footer is not None:
+                yield pq.ParquetFile(source, metadata=self._footer.metadata, pre_buffer=ahead)
+                return
+            file, self._footer = open_with_footer(handle, source, self.name, ahead=ahead)
             yield file
 
 
