@@ -36,7 +36,7 @@ class Freshness:
     until then."""
 
     version: int
-    checked: datetime
+    checked_at: datetime
     replacements: int = 0
 
 

@@ -33,7 +33,7 @@ class OpenTable:
     version: int
     base: int | None
     latest: int
-    checked: datetime
+    checked_at: datetime
     ref: str | None = None
     replacements: int = 0
 
@@ -84,7 +84,7 @@ def look_at(name: str, version: int | None = None, base: int | None = None, ref:
     address = tables.address(name)
     latest = cache.latest(address, ref)
     version = latest.version if version is None else version
-    return OpenTable(name, address, version, base, latest.version, latest.checked, ref, latest.replacements)
+    return OpenTable(name, address, version, base, latest.version, latest.checked_at, ref, latest.replacements)
 
 
 def link_to(name: str) -> dict[str, str]:

@@ -80,7 +80,7 @@ def _type_of(schema: Schema) -> pa.DataType:
 def _has_no_rules(rules: RowRules, columns: set[str]) -> bool:
     """Whether nothing is computed of the rows, which have these columns, or checked of them."""
     absent = [rule for rule in rules.defaults if rule.name.casefold() not in columns]
-    return not (rules.checks or rules.generated or rules.identities or absent)
+    return not (rules.checks or rules.generations or rules.identities or absent)
 
 
 def _types_match(rows: Schema, schema: Schema) -> bool:

@@ -166,7 +166,7 @@ def test_a_comparison_that_stops_says_what_differs_for_certain_and_what_was_comp
 ) -> None:
     part = Answer(
         pl.DataFrame({"_difference": [1], "month": [2]}),
-        {"gains": 1, "losses": 0, "rows_read": 30, "undecided": 2, "stopped": 1},
+        {"gains": 1, "losses": 0, "rows_read": 30, "rows_undecided": 2, "stopped": 1},
     )
     monkeypatch.setattr("lakeview.app.query.runner.run", lambda *_, **__: part)
     app = open_page("compare", good, version="3", base="1")

@@ -198,7 +198,7 @@ def test_a_comparison_is_given_in_part_with_what_differs_for_certain(tmp_path: P
             "gains": 3 - undecided,
             "losses": 0,
             "rows_read": 3,
-            "undecided": undecided,
+            "rows_undecided": undecided,
             "stopped": 1,
         }
         assert part.rows.height == 3 - undecided, "of what was rewritten, the rows of one version are read first"

@@ -305,7 +305,7 @@ def test_a_part_of_a_difference_is_true_of_the_whole(
         for batch in batches(gains[count:], "insert"):
             second.add(batch)
         whole = second.whole()
-    assert (nothing_certain.gains, nothing_certain.losses, nothing_certain.undecided) == (0, 0, len(losses))
+    assert (nothing_certain.gains, nothing_certain.losses, nothing_certain.rows_undecided) == (0, 0, len(losses))
     assert nothing_certain.rows.is_empty()
     assert (whole.gains, whole.losses) == (
         (Counter(gains) - Counter(losses)).total(),
@@ -314,7 +314,7 @@ def test_a_part_of_a_difference_is_true_of_the_whole(
     certain = Counter(gains[:count]) - Counter(losses)
     assert Counter(dict(part.rows.select("a", "_difference").rows())) == certain
     assert (part.gains, part.losses) == (certain.total(), 0)
-    assert part.undecided == (Counter(losses) - Counter(gains[:count])).total()
+    assert part.rows_undecided == (Counter(losses) - Counter(gains[:count])).total()
 
 
 def test_rows_of_two_versions_differ_by_what_was_loaded_and_deleted(good: lv.Table) -> None:

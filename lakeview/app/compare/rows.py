@@ -69,7 +69,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
     without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
     plan = _plan(now.address, pair.before.version, pair.after.version)
     st.markdown(
-        f"{'' if difference.undecided is None else 'At least '}{_counts(difference)} &ensp; "
+        f"{'' if difference.rows_undecided is None else 'At least '}{_counts(difference)} &ensp; "
         f":small[:gray[{views.compare.rows.extent(difference, plan)}{without}]]"
     )
     if note := views.compare.rows.undecided_text(difference):

@@ -26,7 +26,7 @@ def facts(now: OpenTable) -> None:
         label = f"{label} · cannot be read"
     st.badge(label, color="gray")
     st.markdown(
-        f":small[:gray[read {views.units.format_age(cache.now() - now.checked)} ago]]",
+        f":small[:gray[read {views.units.format_age(cache.now() - now.checked_at)} ago]]",
         help="When the store was last asked for new commits. It is asked again after 30 s, or by the refresh button.",
         width="content",
     )

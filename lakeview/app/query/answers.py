@@ -12,8 +12,8 @@ from lakeview.views.compare.rows import RowDifference, RowDifferenceSum
 
 class Answer(NamedTuple):
     """The rows of a request, and counts: of a `base`, its `gains`, `losses` and `rows_read`, and of its part
-    `undecided`; of a profile its `rows`; `stopped`: 1 if it ended before all rows were there, `cancelled`: 1 if not
-    because its seconds were over."""
+    `rows_undecided`; of a profile its `rows`; `stopped`: 1 if it ended before all rows were there, `cancelled`: 1 if
+    not because its seconds were over."""
 
     rows: pl.DataFrame
     counts: dict[str, int]
@@ -118,7 +118,7 @@ class DifferenceSoFar(_Part):
 
 
 def _answer_of(difference: RowDifference, **counts: int) -> Answer:
-    if difference.undecided is not None:
-        counts["undecided"] = difference.undecided
+    if difference.rows_undecided is not None:
+        counts["rows_undecided"] = difference.rows_undecided
     counts |= {"gains": difference.gains, "losses": difference.losses, "rows_read": difference.rows_read}
     return Answer(difference.rows, counts)

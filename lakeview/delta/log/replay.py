@@ -209,8 +209,8 @@ class Replay:
     def _adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         earlier = self._carry_state(columns) if statistics is None else None
         versions = range(self.segment.commits.start if earlier is None else earlier[0].version + 1, self.version + 1)
-        needed = columns if statistics is None else list(dict.fromkeys([*columns, "stats"]))
-        tail = self._tail(needed, versions) if versions else None
+        tail_columns = columns if statistics is None else list(dict.fromkeys([*columns, "stats"]))
+        tail = self._tail(tail_columns, versions) if versions else None
         old = self._checkpoint_adds(columns, statistics, tail) if earlier is None else earlier[1]
         if tail is None:
             assert old is not None  # a segment has a checkpoint or commits

@@ -188,7 +188,7 @@ class RowChange:
     def rows(self, source: pa.RecordBatch, clock: Clock) -> pa.RecordBatch:
         """The rows of a batch with the assignments applied. Columns that the table generates follow their columns."""
         values = self._values(source)
-        computed_names = {rule.name for rule in self.rules.generated} - {path[0] for path in values}
+        computed_names = {rule.name for rule in self.rules.generations} - {path[0] for path in values}
         names = [f.name for f in self.rules.schema if f.name not in computed_names]
         arrays = {path: series.to_arrow() for path, series in values.items()}
         return self.rules.conform(with_values(source, names, arrays), clock=clock)

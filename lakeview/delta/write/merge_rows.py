@@ -275,7 +275,7 @@ class MergeRows:
         fill_missing = self._work.context.fill_missing
         if fill_missing and rule.clause.assignments is None:
             values = {p: with_other_fields(v, rows.column(p[0]), self._schema[p[0]].type) for p, v in values.items()}
-        computed_names = {r.name for r in self._rules.generated} - {path[0] for path in values}
+        computed_names = {r.name for r in self._rules.generations} - {path[0] for path in values}
         inputs = [n for n in names if n not in computed_names]
         after = self._rules.conform(with_values(rows, inputs, values), clock=self._clock, fill_missing=fill_missing)
         if self._work.feed:

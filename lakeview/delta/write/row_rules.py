@@ -47,7 +47,7 @@ class RowRules:
 
     schema: Schema
     checks: tuple[Expression, ...] = ()
-    generated: tuple[Expression, ...] = ()
+    generations: tuple[Expression, ...] = ()
     defaults: tuple[Expression, ...] = ()
     identities: tuple[Identity, ...] = ()
     partition_columns: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class RowRules:
         cannot be evaluated here, and an identity column without `allocate`.
         """
         names = {name.casefold() for name in batch.schema.names}
-        computed_names = [e.name for e in (*self.generated, *self.defaults)] + [i.column for i in self.identities]
+        computed_names = [e.name for e in (*self.generations, *self.defaults)] + [i.column for i in self.identities]
         absent = {name for name in computed_names if name.casefold() not in names}
         rows = conform_batch(batch, self._target(absent), fill_missing=fill_missing, first=first)
         rows = null_for_empty(rows, self.schema, self.partition_columns)
@@ -93,7 +93,7 @@ class RowRules:
 
     def _check(self, rows: pa.RecordBatch, absent: set[str], first: int) -> pa.RecordBatch:
         frame = self._frame(rows)
-        for rule in self.generated:
+        for rule in self.generations:
             values = self._generate(rule, frame)
             if rule.name in absent:
                 rows = self._with(rows, rule.name, values, first)
@@ -126,16 +126,16 @@ class RowRules:
     @cached_property
     def _expressions(self) -> Mapping[str, pl.Expr]:
         """Each text as an expression over the schema's columns."""
-        return {e.text: _parse(e, self.schema) for e in (*self.checks, *self.generated)}
+        return {e.text: _parse(e, self.schema) for e in (*self.checks, *self.generations)}
 
     def check_evaluates(self) -> None:
         """UnsupportedTableError for a rule that cannot be evaluated, before any row is there."""
-        if not (self.checks or self.generated):
+        if not (self.checks or self.generations):
             return
         empty = self._frame(pa.RecordBatch.from_pylist([], self.schema.as_nullable().to_arrow()))
         for rule in self.checks:
             self._condition(rule, empty)
-        for rule in self.generated:
+        for rule in self.generations:
             self._generate(rule, empty)
 
     def _condition(self, rule: Expression, frame: pl.DataFrame) -> pl.Series:
@@ -162,7 +162,9 @@ class RowRules:
 
     def _frame(self, rows: pa.RecordBatch) -> pl.DataFrame:
         """The columns that some rule names: others may be of types that polars has no form for."""
-        names = {n for e in self._expressions.values() for n in e.meta.root_names()} | {e.name for e in self.generated}
+        names = {n for e in self._expressions.values() for n in e.meta.root_names()} | {
+            e.name for e in self.generations
+        }
         batch = readable_rows(rows, self.schema, names) if self.stored_variants else rows
         columns = {n: pl.from_arrow(batch.column(i)) for i, n in enumerate(self.schema.names) if n in names}
         return pl.DataFrame(columns) if columns else pl.DataFrame(height=rows.num_rows)
@@ -206,7 +208,7 @@ def row_rules(schema: Schema, properties: Mapping[str, str], partition_columns: 
     rules = RowRules(
         schema,
         checks=(*_of(entries, "check"), *_of(entries, "invariant")),
-        generated=rules_by_kind["generated"],
+        generations=rules_by_kind["generated"],
         defaults=rules_by_kind["default"],
         identities=identities(schema),
         partition_columns=tuple(partition_columns),

@@ -25,21 +25,21 @@ class RowDifference:
 
     `rows`: at most MOST_ROWS of them, with `_difference`: how often more (or less) the version has each. By turns they
     are lost and gained; where a column names each row once, a turn has also one that is on both sides.
-    `undecided`: None for the whole difference. Of a part the rows read in one version alone that files of the other may
-    have; `gains` and `losses` are then the rows that certainly differ, the fewest there are.
+    `rows_undecided`: None for the whole difference. Of a part the rows read in one version alone that files of the
+    other may have; `gains` and `losses` are then the rows that certainly differ, the fewest there are.
     """
 
     gains: int
     losses: int
     rows_read: int
     rows: pl.DataFrame
-    undecided: int | None = None
+    rows_undecided: int | None = None
 
 
 def extent(difference: RowDifference, plan: pl.DataFrame) -> str:
     """Of which rows a difference is: `exact, of 40 rows read`, `a part, of 40 of 60 rows of 2 files read`; `plan`:
     CHANGES_PLAN."""
-    if difference.undecided is None:
+    if difference.rows_undecided is None:
         return f"exact, of {count_text(difference.rows_read, 'row')} read"
     rows, files = total_of(plan["rows"]), count_text(plan.height, "file")
     of_all = "" if rows is None else f" of {rows:,}"
@@ -48,9 +48,9 @@ def extent(difference: RowDifference, plan: pl.DataFrame) -> str:
 
 def undecided_text(difference: RowDifference) -> str:
     """What is open about the rows of a part, empty if nothing is."""
-    if not difference.undecided:
+    if not difference.rows_undecided:
         return ""
-    are = f"{count_text(difference.undecided, 'row')} more {'is' if difference.undecided == 1 else 'are'}"
+    are = f"{count_text(difference.rows_undecided, 'row')} more {'is' if difference.rows_undecided == 1 else 'are'}"
     return f"{are} in one version so far; a file of the other that was not read may have the same row."
 
 

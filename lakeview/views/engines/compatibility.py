@@ -47,7 +47,7 @@ class _Verdict:
     """One side's answer, the needs behind it, and its sources."""
 
     answer: str
-    blamed: tuple[_Need, ...]
+    causes: tuple[_Need, ...]
     sources: tuple[Source, ...]
 
 
@@ -163,7 +163,7 @@ def _row(engine: Engine, needs: Sequence[_Need]) -> dict[str, object]:
     read = _side(engine, "read", [n for n in features if n["reading"]])
     write = _write_side(engine, features, read)
     worse = write if write.answer == "no" and read.answer != "no" else read
-    cause: _Need = next(iter(worse.blamed or write.blamed), {})
+    cause: _Need = next(iter(worse.causes or write.causes), {})
     sources = list(dict.fromkeys((*worse.sources, *read.sources, *write.sources))) or list(engine.sources)
     return {
         "engine": engine.name,
@@ -189,8 +189,8 @@ def _write_side(engine: Engine, features: Sequence[_Need], read: _Verdict) -> _V
 
 
 def _reasons(engine: Engine, read: _Verdict, write: _Verdict) -> str | None:
-    parts = [_reason("read", read)] if read.blamed else []
-    parts += [_reason("write", write)] if write.blamed and write is not read else []
+    parts = [_reason("read", read)] if read.causes else []
+    parts += [_reason("write", write)] if write.causes and write is not read else []
     parts += [] if engine.note is None else [engine.note]
     return "; ".join(parts) or None
 
@@ -209,5 +209,5 @@ def _sources(sources: Iterable[Source | None]) -> tuple[Source, ...]:
 
 
 def _reason(side: Side, verdict: _Verdict) -> str:
-    names = ", ".join(str(need["feature"]) for need in verdict.blamed)
+    names = ", ".join(str(need["feature"]) for need in verdict.causes)
     return f"does not {side} {names}" if verdict.answer == "no" else f"unknown whether it {side}s {names}"
