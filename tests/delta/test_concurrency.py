@@ -561,7 +561,7 @@ if sys.argv[2] == "before the commit":
     txn.append(row)
     os._exit(9)
 elif sys.argv[2] == "with the commit half written":
-    def torn(full, data):
+    def torn(full, data, **_):
         with open(full, "wb") as file:
             file.write(data[: len(data) // 2])
             file.flush()
@@ -570,7 +570,7 @@ elif sys.argv[2] == "with the commit half written":
         txn.append(row)
         local_files.create_exclusively = torn
 elif sys.argv[2] == "with the data file half written":
-    def torn(full, data):
+    def torn(full, data, **_):
         with open(full, "wb") as file:
             file.write(data.read(10))
             file.flush()
