@@ -156,8 +156,10 @@ class _Scan:
         )
 
     def _metadata(self) -> str:
-        """Under which name Spark has the path of a row's file: one that no column has, in any case."""
-        names = {field.name.lower() for field in (*self._layout.schema, *self._partitions)}
+        """Under which name Spark has the path of a row's file: one that no column has as the session compares names."""
+        names = {field.name for field in (*self._layout.schema, *self._partitions)}
+        if self._spark.conf.get("spark.sql.caseSensitive") == "false":
+            names = {name.lower() for name in names}
         name = "_metadata"
         while name in names:
             name = f"_{name}"

@@ -22,7 +22,7 @@ from pyspark.sql import types as spark_types
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.schema import Schema
 from lakeview.rows.field_places import Match, field_places
-from lakeview.spark.types import PRIMITIVES
+from lakeview.spark.types import PRIMITIVES, ddl
 
 INT96_UNIT = "s"
 """The unit that INT96 timestamps are asked for in, so that they are known from all others: Parquet has no seconds."""
@@ -63,9 +63,16 @@ def native_layout(file_fields: Sequence[pa.Field], fields: Sequence[Field], matc
             return None
         spark_fields.append(spark_types.StructField(file_fields[place].name, kind))
         columns.append(file_fields[place].name)
-    if not _distinct([f.name for f in spark_fields]):
+    schema = spark_types.StructType(spark_fields)
+    if not _distinct(schema.names) or has_variables(schema):
         return None
-    return NativeLayout(spark_types.StructType(spark_fields), tuple(columns))
+    return NativeLayout(schema, tuple(columns))
+
+
+def has_variables(schema: spark_types.StructType) -> bool:
+    """Whether Spark would put the value of a setting or of the environment into SQL that has these names, quoted ones
+    too: `${env:HOME}`."""
+    return "${" in ddl(schema)
 
 
 def _native_type(file_type: pa.DataType, column_type: DataType, match: Match) -> spark_types.DataType | None:

@@ -23,6 +23,7 @@ from lakeview.sharing.client.table import SharedTable
 from lakeview.spark.addresses import task_access
 from lakeview.spark.native import native_rows
 from lakeview.spark.native_files import divide
+from lakeview.spark.native_layout import has_variables
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.types import to_spark
 
@@ -105,7 +106,8 @@ def _rows(
         return python_rows()
     if spark.conf.get(_QUOTED_PATTERNS) == "true":  # in the SQL of a native plan; `x|y` would be the column x
         return python_rows()
-    to_spark(read_schema)  # refuses types before any footer is read
+    if has_variables(to_spark(read_schema)):  # refuses types before any footer is read
+        return python_rows()
     files, others = divide(
         source_table.tasks(None if is_current else snapshot.version, read_schema.names, where), read_schema
     )

@@ -228,6 +228,30 @@ def test_names_are_no_patterns_where_the_session_takes_quoted_names_for_such(
     assert table(spark, str(tmp_path / "t"), columns=["x|z", "x"]).collect() == [(2, 1)]
 
 
+@pytest.mark.parametrize("case_sensitive", ["false", "true"])
+def test_files_are_found_beside_a_column_called_as_what_spark_says_of_them(
+    spark: SparkSession, tmp_path: Path, setting: Callable[[str, str], None], case_sensitive: str
+) -> None:
+    setting("spark.sql.caseSensitive", case_sensitive)
+    vectors = {"delta.enableDeletionVectors": "true"}
+    lake_table = lv.create_table(str(tmp_path / "t"), {"id": "long", "_Metadata": "long"}, properties=vectors)
+    lake_table.append(pa.table({"id": [1, 2], "_Metadata": [3, 4]}))
+    lake_table.delete("id = 1")
+    assert table(spark, lake_table.address).collect() == [(2, 4)]
+
+
+def test_names_that_spark_takes_for_variables_are_names(spark: SparkSession, tmp_path: Path) -> None:
+    name = "${spark.app.name}"
+    rows = pa.table({"id": [1], name: [2], "s": [{name: 0.5}]})
+    lake_table = lv.create_table(str(tmp_path / "t"), rows.schema)
+    lake_table.append(rows)
+    assert same_rows(table(spark, lake_table.address), table(spark, lake_table.address, native=False)) == 1
+    lake_table.set_properties({"delta.columnMapping.mode": "name"})
+    lake_table.drop_column("s")
+    lake_table.rename_column((name,), "n")  # the file has the old one
+    assert table(spark, lake_table.address).collect() == [(1, 2)]
+
+
 @pytest.fixture
 def setting(spark: SparkSession, request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Sets one of Spark's settings for a test."""
