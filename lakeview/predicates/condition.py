@@ -66,7 +66,9 @@ def translate(text: str, dialect: str) -> str:
         if has_offset(cast) or cast.to.this == exp.DataType.Type.TIMESTAMPTZ:
             # what TIMESTAMP is to Spark, a setting says
             cast.set("to", exp.DataType(this=exp.DataType.Type.TIMESTAMPLTZ))
-    return str(tree.sql(dialect=DIALECTS[dialect], comments=False))
+    sql = str(tree.sql(dialect=DIALECTS[dialect], comments=False))
+    # Spark would put the value of a setting, or of the environment, in place of `${env:HOME}` in a literal
+    return sql.replace("${", r"$\u007b") if dialect == "spark" else sql
 
 
 @lru_cache(maxsize=128)

@@ -252,6 +252,7 @@ def test_a_constraint_is_not_evaluated_where_spark_evaluates_it_otherwise(text: 
 def test_a_condition_is_printed_for_another_engine() -> None:
     assert translate("`a b` = 1 /* ; */ AND s LIKE 'x%' -- y", "duckdb") == "\"a b\" = 1 AND s LIKE 'x%'"
     assert translate("\"a b\" = 'it''s'", "spark") == "`a b` = 'it\\'s'"
+    assert translate("s = '${env:HOME}'", "spark") == r"s = '$\u007benv:HOME}'"
     assert translate("a / b > c % 2", "spark") == "a / NULLIF(b, 0) > c % 2"
     at = "t < TIMESTAMP '2026-03-08 07:00:00{}'"
     zoned = "t < CAST('2026-03-08 07:00:00+02:00' AS TIMESTAMP_LTZ)"

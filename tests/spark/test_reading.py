@@ -102,6 +102,13 @@ def test_files_ruled_out_by_where_are_not_opened(spark: SparkSession, tmp_path: 
     assert table(spark, str(address), columns=["id"], where="place = 'y=1 %'").collect() == [(2,)]
 
 
+def test_no_variable_is_put_into_a_condition(spark: SparkSession, tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2], "s": ["${spark.app.name}", spark.conf.get("spark.app.name")]})
+    deltalake.write_deltalake(tmp_path / "t", rows)
+    conditions = ("s = '${spark.app.name}'", "s LIKE '${%}'")
+    assert [table(spark, str(tmp_path / "t"), columns=["id"], where=w).collect() for w in conditions] == [[(1,)]] * 2
+
+
 def test_a_filter_of_one_query_does_not_leak_into_the_next(spark: SparkSession, orders: str) -> None:
     frame = spark.read.format("lakeview").load(orders)
     assert (frame.where("id > 3").count(), frame.count()) == (2, 8)
