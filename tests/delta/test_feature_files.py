@@ -153,6 +153,17 @@ def test_a_name_that_only_mapped_columns_have_is_refused(tmp_path: Path, path: s
     assert (refusal.value.place, table.latest_version) == (path, version)
 
 
+@pytest.mark.parametrize("comment", ["delta.columnMapping.id", '{"delta.columnMapping.id": 1}'])
+def test_a_comment_that_names_the_mapping_does_not_keep_it(tmp_path: Path, comment: str) -> None:
+    schema = Schema((Field("id", PrimitiveType("long"), metadata={"comment": comment}),))
+    table = lv.create_table(str(tmp_path / "t"), schema, properties=MAPPED)
+    table.append(numbers(1, 2))
+    turn_off(table, "columnMapping")
+    table.drop_feature("columnMapping", truncate_history=True, clock=days_later(1.1))
+    assert table.history()["operation"].to_list().count("REORG") == 1
+    assert table.schema["id"].metadata == {"comment": comment}
+
+
 def drop_while(table: DeltaTable, feature: str, number: int, write: Callable[[DeltaTable], object]) -> list[str]:
     """Drops a feature; another writer writes while the REORG of this number, from 1, is made. The operations then,
     oldest first."""

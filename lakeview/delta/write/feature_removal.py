@@ -1,5 +1,6 @@
 """A table feature that no version uses to the protocol without it (today's protocol, Drop Feature)."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -121,11 +122,16 @@ def check_unused(feature: str, state: Replay, metadata: Metadata, address: str) 
 def marks_columns(feature: str, metadata: Metadata) -> bool:
     """Whether columns or properties have what a feature marks columns with."""
     mark = COLUMN_METADATA.get(feature)
-    return mark is not None and (mark in (metadata.schema_string or "") or any(mark in k for k in metadata.properties))
+    return mark is not None and (_marks_schema(mark, metadata) or any(k.startswith(mark) for k in metadata.properties))
+
+
+def _marks_schema(mark: str, metadata: Metadata) -> bool:
+    """Whether a key in the metadata of a column or field begins so: no name of one, and no comment."""
+    return re.search(rf'(?<!\\)"{re.escape(mark)}[^"\\]*"\s*:', metadata.schema_string or "") is not None
 
 
 def _is_used(feature: str, metadata: Metadata) -> bool:
-    in_schema = feature in COLUMN_METADATA and COLUMN_METADATA[feature] in (metadata.schema_string or "")
+    in_schema = feature in COLUMN_METADATA and _marks_schema(COLUMN_METADATA[feature], metadata)
     feature = feature.removesuffix("-preview")
     return in_schema or feature in {name.removesuffix("-preview") for name in active_features(metadata)}
 
