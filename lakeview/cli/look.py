@@ -137,7 +137,7 @@ def compare(address: str, options: dict[str, Any], machine: bool, base: str | No
     difference = look.compare(before, look.version)
     if not machine:
         ends = table.snapshot(before), table.snapshot(look.version)
-        echo_sentence(views.compare.sentences.sentence(*ends, timeline))
+        echo_sentence(views.compare.summary.sentence(*ends, timeline))
         difference = _in_words(difference, views.partitions.keys.partition_names(ends[1]))
     echo_frame(difference, machine, "no difference: rows may have been replaced by as many")
 

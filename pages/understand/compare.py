@@ -16,7 +16,7 @@ with errors.messages(here="compare"):
     else:
         partitions = panels.partitions(now, pair)
         # before the card: what cannot be read leaves no empty one
-        text = views.compare.sentences.sentence(pair.before, pair.after, now.look.timeline(), partitions)
+        text = views.compare.summary.sentence(pair.before, pair.after, now.look.timeline(), partitions)
         with card():
             panels.sentence(text, pair)
             if now.base is None:

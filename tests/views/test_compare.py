@@ -37,7 +37,7 @@ def line(table: lv.Table) -> pl.DataFrame:
 
 
 def test_a_sentence_says_what_changed_and_who_did_it(good: lv.Table) -> None:
-    text = views.compare.sentences.sentence(good.snapshot(1), good.snapshot(4), line(good))
+    text = views.compare.summary.sentence(good.snapshot(1), good.snapshot(4), line(good))
     size = views.units.format_bytes(sum(good.snapshot(4).files["size"]) - sum(good.snapshot(1).files["size"]))
     assert text == (
         f"flights from v1 (2026-03-02) to v4 (2026-03-05): +40 rows, 1 column added, 2 files written ({size}); "
@@ -57,7 +57,7 @@ def test_the_newest_bad_load_says_why_and_the_others_are_named(good: lv.Table, f
     odd = line(good).with_columns(
         suspicious=pl.col("version") >= first, note=pl.lit("dest is null; repaired by v9", pl.String)
     )
-    text = views.compare.sentences.sentence(good.snapshot(1), good.snapshot(6), odd)
+    text = views.compare.summary.sentence(good.snapshot(1), good.snapshot(6), odd)
     assert text.endswith(message)
 
 
@@ -76,12 +76,12 @@ def test_a_bad_load_that_was_repaired_says_so_and_comes_after_open_ones(
         note=pl.lit("dest is null; repaired by v7"),
         taken_back_by=pl.when(pl.col("version").is_in(repaired)).then(7),
     )
-    text = views.compare.sentences.sentence(good.snapshot(1), good.snapshot(6), odd)
+    text = views.compare.summary.sentence(good.snapshot(1), good.snapshot(6), odd)
     assert text.endswith(message)
 
 
 def test_versions_without_a_difference_say_so(good: lv.Table) -> None:
-    text = views.compare.sentences.sentence(good.snapshot(4), good.snapshot(6), line(good))
+    text = views.compare.summary.sentence(good.snapshot(4), good.snapshot(6), line(good))
     assert "as many rows, the same columns, the same files; in 2 commits by ingest, li." in text
 
 
@@ -98,7 +98,7 @@ def test_as_many_rows_in_other_files_are_the_same_only_where_no_commit_changed_d
     data_file["add"]["dataChange"] = data_change
     history.commit(remove("a.parquet", data_change=data_change), data_file)
     table = lv.open_table(str(tmp_path / "t"))
-    text = views.compare.sentences.sentence(table.snapshot(1), table.snapshot(2), line(table))
+    text = views.compare.summary.sentence(table.snapshot(1), table.snapshot(2), line(table))
     assert f": {message}, the same columns, " in text
 
 
@@ -122,7 +122,7 @@ def test_rows_of_a_file_that_does_not_count_them_are_unknown(tmp_path: Path) -> 
     table = lv.open_table(str(tables.silent(tmp_path / "events")))
     diff = views.compare.versions.partition_difference(table.snapshot(0), table.snapshot(1))
     assert diff.select("partition_text", "files_added", "records_added").rows() == [("all files", 1, None)]
-    assert "an unknown number of rows" in views.compare.sentences.sentence(table.snapshot(0), table.snapshot(1))
+    assert "an unknown number of rows" in views.compare.summary.sentence(table.snapshot(0), table.snapshot(1))
 
 
 def test_position_deletes_leave_bounds_of_the_rows_between_two_versions(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_position_deletes_leave_bounds_of_the_rows_between_two_versions(tmp_path
         (3, 1): "\N{MINUS SIGN}30 to \N{MINUS SIGN}28",
     }
     for (first, last), text in texts.items():
-        assert f": {text} " in views.compare.sentences.sentence(snapshots[first], snapshots[last])
+        assert f": {text} " in views.compare.summary.sentence(snapshots[first], snapshots[last])
     counts = [table.scan(version).collect().height for version in versions]
     for first, before in enumerate(snapshots):
         for last, after in enumerate(snapshots):
@@ -152,7 +152,7 @@ def test_position_deletes_leave_bounds_of_the_rows_between_two_versions(tmp_path
             assert most is not None
             assert least <= counts[last] - counts[first] <= most
     pair = (snapshots[0], snapshots[1])
-    rows = views.compare.sentences.difference_tiles(*pair, views.compare.versions.partition_difference(*pair))[0]
+    rows = views.compare.summary.difference_tiles(*pair, views.compare.versions.partition_difference(*pair))[0]
     assert rows == ("Rows", "\N{GREATER-THAN OR EQUAL TO} 7", "\N{MINUS SIGN}2 to 0 from 9")
 
 
@@ -334,7 +334,7 @@ def test_rows_of_versions_with_the_same_deletes_differ_by_their_files(tmp_path: 
     assert versions[3].num_records is None, "a position may be named twice"
     differences = [views.compare.versions.file_difference(*pair).rows for pair in pairwise(versions[1:])]
     assert differences == [None, 3], "of the commit that deletes it is not known"
-    assert ", the same data files, 1 delete file written." in views.compare.sentences.sentence(versions[1], versions[2])
+    assert ", the same data files, 1 delete file written." in views.compare.summary.sentence(versions[1], versions[2])
 
 
 @pytest.mark.parametrize(("has_counts", "change"), [(True, "shifted"), (False, "same")])

@@ -97,7 +97,7 @@ def test_files_of_no_partition_are_not_counted_as_one() -> None:
     )
     difference = views.compare.versions.partition_difference(before, after)
     assert difference["partition_text"].sort().to_list() == ["key=1", "key=3", "no partition"]
-    assert views.compare.sentences.difference_tiles(before, after, difference)[-1] == ("Partitions", "2", "2 touched")
+    assert views.compare.summary.difference_tiles(before, after, difference)[-1] == ("Partitions", "2", "2 touched")
     (gap,) = views.health.layout.partition_findings(after)
     assert gap.evidence == "key=2, between 2 partitions that are there"
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from lakeview.views.data import profile, sampling
+from lakeview.views.data import preview, profile
 from lakeview.views.data.profile import DISTRIBUTIONS
 from tests.views.at_once import distributions
 
@@ -45,35 +45,35 @@ def test_no_rows_or_columns() -> None:
 
 def test_files_of_a_sample_fit_and_are_drawn_evenly() -> None:
     files = pl.DataFrame({"path": [f"part-{i}.parquet" for i in range(20)], "size": [*[10] * 19, None]})
-    samples = [sampling.sample_files(files, 55, seed) for seed in range(400)]
+    samples = [preview.sample_files(files, 55, seed) for seed in range(400)]
     assert {sample.height for sample in samples} == {5}
-    assert sampling.sample_files(files.sample(fraction=1, shuffle=True), 55, 3).equals(samples[3]), "the seed alone"
+    assert preview.sample_files(files.sample(fraction=1, shuffle=True), 55, 3).equals(samples[3]), "the seed alone"
     times = Counter(pl.concat(samples)["path"])
     assert len(times) == 19
     assert all(60 < count < 150 for count in times.values()), "400 · 5 / 19 each"
-    assert sampling.sample_files(files, 9, 0).is_empty()
+    assert preview.sample_files(files, 9, 0).is_empty()
 
 
 @pytest.mark.parametrize(("count", "files"), [(1, 1), (8, 1), (9, 3), (12, 3), (13, 4), (99, 5)])
 def test_the_first_files_hold_the_first_rows(count: int, files: int) -> None:
     rows = pl.DataFrame({"path": list("abcde"), "records": [10, None, 4, 4, None], "deleted_records": [2, 0, 0, 0, 0]})
-    assert sampling.first_files(rows, count)["path"].to_list() == list("abcde"[:files])
+    assert preview.first_files(rows, count)["path"].to_list() == list("abcde"[:files])
 
 
 def test_a_file_that_does_not_fit_does_not_end_the_sample() -> None:
     files = pl.DataFrame({"path": ["large", *(f"small-{i}" for i in range(9))], "size": [65, *[1] * 9]})
-    assert {sampling.sample_files(files, 64, seed).height for seed in range(10)} == {9}
+    assert {preview.sample_files(files, 64, seed).height for seed in range(10)} == {9}
 
 
 def test_rows_of_a_sample_are_drawn_evenly_over_all_batches() -> None:
     rng = random.Random(1)
     parts = [pl.LazyFrame({"x": range(start, start + 100), "^y$": ["a"] * 100}) for start in range(0, 1000, 100)]
-    samples = [sampling.sample_rows(pl.concat(parts), 10, seed) for seed in rng.sample(range(10**6), 100)]
+    samples = [preview.sample_rows(pl.concat(parts), 10, seed) for seed in rng.sample(range(10**6), 100)]
     assert {(sample.height, sample["x"].n_unique(), tuple(sample.columns)) for sample in samples} == {
         (10, 10, ("x", "^y$"))
     }
     thirds = Counter(pl.concat(samples)["x"] // 334)
     assert all(250 < count < 420 for count in thirds.values())
-    assert sampling.sample_rows(parts[0], 500, 1).height == 100
-    assert sampling.sample_rows(parts[0].rename({"^y$": "sample key"}), 5, 1).columns == ["x", "sample key"]
-    assert sampling.sample_rows(pl.LazyFrame(schema={"x": pl.Int64()}), 5, 1).is_empty()
+    assert preview.sample_rows(parts[0], 500, 1).height == 100
+    assert preview.sample_rows(parts[0].rename({"^y$": "sample key"}), 5, 1).columns == ["x", "sample key"]
+    assert preview.sample_rows(pl.LazyFrame(schema={"x": pl.Int64()}), 5, 1).is_empty()

@@ -116,7 +116,7 @@ def same_in_both(equal: Sequence[str]) -> None:
 def tiles(now: OpenTable, pair: Pair) -> None:
     """Five figures: now, and what changed."""
     with grid(165, 5):
-        for label, value, change in views.compare.sentences.difference_tiles(
+        for label, value, change in views.compare.summary.difference_tiles(
             pair.before, pair.after, partitions(now, pair)
         ):
             tile(label, value, change)

@@ -108,7 +108,7 @@ def reading(now: OpenTable, request: Request, *most: int) -> Reading:
         return Reading(cost)
     files = snapshot.files if plan is None else plan.filter("kept")
     for size in most:
-        subset = views.data.sampling.sample_files(files.select("path", "size"), size, SEED)
+        subset = views.data.preview.sample_files(files.select("path", "size"), size, SEED)
         if not subset.is_empty():
             sample = Cost(subset.height, views.sums.total_of(subset["size"]), cost.files)
             largest = size if (files["size"] > size).any() else None
@@ -123,7 +123,7 @@ def first_reading(now: OpenTable, request: Request, *, is_whole: bool = True) ->
     if request.where is not None or not is_whole or every.cost.files > MAX_FILES_AT_A_GLANCE:
         return every
     files = cache.snapshot(now.address, request.version).files
-    first = views.data.sampling.first_files(files, request.limit)
+    first = views.data.preview.first_files(files, request.limit)
     if first.height == files.height:
         return every
     cost = Cost(first.height, views.sums.total_of(first["size"]), every.cost.all_files)

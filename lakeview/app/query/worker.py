@@ -34,8 +34,8 @@ from lakeview.model.snapshot_sources import as_declared
 from lakeview.predicates import predicate
 from lakeview.predicates.evaluation import reason
 from lakeview.predicates.query import QUERY_TABLE, query, sources_refused
+from lakeview.views.data.preview import sample_rows
 from lakeview.views.data.profile import profile
-from lakeview.views.data.sampling import sample_rows
 
 _OnRows = Callable[[pl.DataFrame], object]
 
