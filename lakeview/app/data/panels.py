@@ -15,7 +15,6 @@ from lakeview.app.null_shares import null_columns, pale_key
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.query import budget, runner
 from lakeview.app.query.answers import Answer
-from lakeview.app.query.arrival import first_rows
 from lakeview.app.query.budget import Cost
 from lakeview.app.query.request import Request as Query
 from lakeview.app.row_links import row_link
@@ -163,7 +162,7 @@ def read_rows(
         query = structs.replace(query, paths=reading.first, skips_missing=not is_whole)
         with st.spinner("Reading rows", show_time=True):
             try:
-                answer = first_rows(query, limits.seconds)
+                answer = runner.first_rows(query, limits.seconds)
             except LakeviewError as error:
                 budget.forget(error)  # else every later run would begin it again
                 raise

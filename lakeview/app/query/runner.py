@@ -3,6 +3,10 @@
 Streamlit ends a run of a page by an exception at its next call, whenever its reader presses a button, goes elsewhere or
 closes the window. The wait here calls `on_wait` several times a second and ends the process on any exception, so that a
 button drawn before it cancels. The rows found until then are given to `on_part`.
+
+Rows that a page shows without a press, the first of a version or of what one commit changed, take the same way: a file
+of a few bytes may decode to more than the memory of the server. What was read is cached, so that a second visit starts
+no process.
 """
 
 import atexit
@@ -18,6 +22,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lakeview import views
+from lakeview.app.cache import cache_values
 from lakeview.app.query.answers import Answer
 from lakeview.app.query.idle import IDLE
 from lakeview.app.query.process import QueryProcess
@@ -162,3 +167,31 @@ def run_on_spark(request: SparkRequest, on_wait: Callable[[JobProgress], object]
     """The rows of a job, and what was counted. Any LakeviewError; `on_wait` may raise, which cancels the job."""
     visit = get_script_run_ctx()
     return Answer(*spark_jobs().run(request, user="" if visit is None else visit.session_id, on_wait=on_wait))
+
+
+class _PartError(Exception):
+    """Carries an answer past the cache, which caches no errors: rows that are a part."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+def first_rows(request: Request, seconds: float) -> Answer:
+    """The rows of a request; raises as `run`."""
+    try:
+        return _first_rows(request.address, request, seconds)
+    except _PartError as part:
+        return part.answer
+
+
+@cache_values(16)
+def _first_rows(_address: str, request: Request, seconds: float) -> Answer:
+    answer = run(request, seconds=seconds, on_wait=_end_with_the_page)
+    if answer.counts.get("stopped"):
+        raise _PartError(answer)
+    return answer
+
+
+def _end_with_the_page(_progress: Progress) -> None:
+    _ = "waiting" in st.session_state  # where Streamlit ends the run of a page that was left

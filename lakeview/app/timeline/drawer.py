@@ -15,7 +15,6 @@ from lakeview.app import answers, cache, commits, display_rows, errors
 from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, SEVERITY_ICONS, escape, facts, fold, link, nothing
 from lakeview.app.query import budget, runner
-from lakeview.app.query.arrival import first_rows
 from lakeview.app.query.request import Request
 from lakeview.app.selection import link as selected
 from lakeview.app.session import OpenTable
@@ -215,9 +214,9 @@ def _preview_rows(now: OpenTable, version: int) -> None:
     else:
         request = Request(now.address, version, _LIMIT, runner.MEMORY, start=version)
         with st.spinner("Reading rows", show_time=True):
-            way, answer = "added", first_rows(replace(request, change_types=_KINDS["added"]), _SECONDS)
+            way, answer = "added", runner.first_rows(replace(request, change_types=_KINDS["added"]), _SECONDS)
             if answer.rows.is_empty():
-                way, answer = "removed", first_rows(replace(request, change_types=_KINDS["removed"]), _SECONDS)
+                way, answer = "removed", runner.first_rows(replace(request, change_types=_KINDS["removed"]), _SECONDS)
         budget.say_if_stopped(answer, _SECONDS)
         rows = answer.rows.drop("_change_type", "_commit_version", "_commit_timestamp")
         rows = views.timeline.events.columns_first(rows, answers.reason_columns(now, version))
