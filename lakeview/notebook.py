@@ -102,7 +102,7 @@ def schema_diff(
     a, b = table.snapshot(before), table.snapshot(after)
     diff = views.schema.diff.diff_schemas(a.schema, b.schema)
     title = f"Schema, {views.units.format_version(a.version)} to {views.units.format_version(b.version)}"
-    return charts.schema_diff.schema_diff_chart(diff, title=title, dark=dark, width=width)
+    return charts.compare.schema_diff_chart(diff, title=title, dark=dark, width=width)
 
 
 def register() -> bool:

@@ -18,7 +18,6 @@ from lakeview.charts import pruning as pruning
 from lakeview.charts import quality as quality
 from lakeview.charts import retention as retention
 from lakeview.charts import ribbon as ribbon
-from lakeview.charts import schema_diff as schema_diff
 from lakeview.charts import sharing as sharing
 from lakeview.charts import theme as theme
 from lakeview.charts import timeline as timeline

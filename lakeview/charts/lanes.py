@@ -7,9 +7,9 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.commit_marks import style_marks, tooltip_rows
+from lakeview.charts.compare import change_text
 from lakeview.charts.marks import label_axis, picks, targets, texts, tooltips
 from lakeview.charts.palette import Palette, palette
-from lakeview.charts.schema_diff import change_text
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, time_axis, time_domain
 from lakeview.model.printable import shorten
 from lakeview.views.units import format_moment, format_version

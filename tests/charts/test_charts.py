@@ -69,8 +69,8 @@ def every_chart(story: Story, line: pl.DataFrame, ribbon: pl.DataFrame, dark: bo
         "partitions": charts.partitions.partition_bars(sizes, arrivals=arrivals, dark=dark),
         "writes": charts.partitions.partition_writes(writes, dark=dark),
         "nulls": charts.columns.null_heatmap(nulls(), dark=dark),
-        "schema": [charts.schema_diff.schema_diff_chart(views.schema.diff.diff_schemas(before, after), dark=dark)],
-        "same schema": [charts.schema_diff.schema_diff_chart(views.schema.diff.diff_schemas(after, after), dark=dark)],
+        "schema": [charts.compare.schema_diff_chart(views.schema.diff.diff_schemas(before, after), dark=dark)],
+        "same schema": [charts.compare.schema_diff_chart(views.schema.diff.diff_schemas(after, after), dark=dark)],
     }
 
 
