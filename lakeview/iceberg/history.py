@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from lakeview.iceberg.manifests.entries import FORMATS, entry_actions
-from lakeview.iceberg.manifests.spans import Span, rows_of, together
+from lakeview.iceberg.manifests.manifest_lists import Span, rows_of, together
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry

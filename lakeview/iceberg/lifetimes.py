@@ -6,8 +6,7 @@ import polars as pl
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID
 from lakeview.iceberg.deletes.live_intervals import stays
-from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
-from lakeview.iceberg.manifests.spans import Span, rows_of, together
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS, Span, rows_of, together
 from lakeview.iceberg.manifests.statistics import Leaf, statistics_of
 from lakeview.iceberg.manifests.tree import Tree, one_ahead
 from lakeview.iceberg.metadata.refs import ancestors

@@ -7,8 +7,7 @@ from itertools import pairwise
 import polars as pl
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID
-from lakeview.iceberg.manifests.metrics import Metrics
-from lakeview.iceberg.manifests.statistics import file_bounds
+from lakeview.iceberg.manifests.statistics import Metrics, file_bounds
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.single_values import sound_bounds

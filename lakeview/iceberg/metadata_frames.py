@@ -8,7 +8,6 @@ import polars as pl
 from lakeview.iceberg.manifests.frames import manifest_files
 from lakeview.iceberg.manifests.statistics import asked_leaves
 from lakeview.iceberg.metadata import refs, versions
-from lakeview.iceberg.metadata.commits import commits
 from lakeview.iceberg.metadata.locate import MetadataFile
 from lakeview.iceberg.metadata.metadata_log import format_versions
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
@@ -44,7 +43,9 @@ class MetadataFrames:
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
-        return commits(self._state.metadata, optional_count(limit, "limit"), optional_integer(before, "before"))
+        return versions.commits(
+            self._state.metadata, optional_count(limit, "limit"), optional_integer(before, "before")
+        )
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS of the main branch, oldest first."""

@@ -8,8 +8,7 @@ from itertools import chain
 
 import polars as pl
 
-from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
-from lakeview.iceberg.manifests.spans import Span, together
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS, Span, together
 from lakeview.iceberg.metadata.locate import FOLDER, HINT, is_metadata_name
 from lakeview.iceberg.metadata.versions import in_order
 from lakeview.iceberg.state import State

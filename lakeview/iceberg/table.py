@@ -14,9 +14,8 @@ from lakeview.iceberg.metadata.locate import Place, Pointer, locate
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.time_travel import describe_snapshot, entry_of
 from lakeview.iceberg.metadata_frames import MetadataFrames
-from lakeview.iceberg.scan.changes import Step, change_tasks, plan_frame, steps
+from lakeview.iceberg.scan.changes import Step, change_tasks, end_difference, plan_frame, steps
 from lakeview.iceberg.scan.data_files import LINEAGE
-from lakeview.iceberg.scan.ends import end_difference
 from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.operations import Operations

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles
 from pyspark.sql.types import StructType
 
-from lakeview.iceberg.manifests.parents import has_expired_parent
+from lakeview.iceberg.manifests.tree import has_expired_parent
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.scan.changes import ChangeSource
 from lakeview.iceberg.table import IcebergTable

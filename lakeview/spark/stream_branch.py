@@ -1,6 +1,6 @@
 """The main branch of an Iceberg table as a stream follows it: what comes after a snapshot, and what is gone of it."""
 
-from lakeview.iceberg.manifests.parents import has_expired_parent
+from lakeview.iceberg.manifests.tree import has_expired_parent
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.table import IcebergTable

@@ -271,7 +271,7 @@ def test_lives_of_many_manifests_are_told_a_part_at_a_time(
 ) -> None:
     history.delete_equal("d", [history.fields["id"]], [{"id": 50}])
     whole = lv.open_table(history.address).lifetimes(["id"])
-    monkeypatch.setattr("lakeview.iceberg.manifests.spans._ENTRIES_AT_ONCE", 1)
+    monkeypatch.setattr("lakeview.iceberg.manifests.manifest_lists._ENTRIES_AT_ONCE", 1)
     assert lv.open_table(history.address).lifetimes(["id"]).equals(whole)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeview.iceberg.manifests.entries import ENTRIES
-from lakeview.iceberg.manifests.metrics import Metrics
+from lakeview.iceberg.manifests.statistics import Metrics
 
 MetricsOfFile = list[tuple[int | None, bytes | None]] | None
 

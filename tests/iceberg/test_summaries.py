@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from lakeview.iceberg.metadata.commits import commits
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.summaries import summaries_frame
 from lakeview.iceberg.metadata.table_metadata import parse_metadata
+from lakeview.iceberg.metadata.versions import commits
 from tests.builders.iceberg_metadata import document, snapshot
 
 KEYS = ("operation", "total-data-files", "added-data-files", "not there")

@@ -10,10 +10,10 @@ import polars as pl
 
 from lakeview.iceberg.audit.steps import Step, Story, read_steps
 from lakeview.iceberg.manifests.tree import Tree
-from lakeview.iceberg.metadata.commits import commits
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.metadata.versions import commits
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 from lakeview.model.frames import AUDIT
 from lakeview.model.laws import LAWS as EVERY_LAW

@@ -8,11 +8,9 @@ from functools import cached_property
 import polars as pl
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID, is_vector
-from lakeview.iceberg.manifests.manifest_lists import MANIFESTS
-from lakeview.iceberg.manifests.metrics import Metrics
-from lakeview.iceberg.manifests.parents import has_expired_parent
-from lakeview.iceberg.manifests.spans import Span, together
-from lakeview.iceberg.manifests.tree import Tree
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS, Span, together
+from lakeview.iceberg.manifests.statistics import Metrics
+from lakeview.iceberg.manifests.tree import Tree, has_expired_parent
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.single_values import text_values
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry

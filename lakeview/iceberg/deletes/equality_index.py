@@ -13,8 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from lakeview.iceberg.deletes.index import key_columns
-from lakeview.iceberg.manifests.metrics import Metrics
-from lakeview.iceberg.manifests.statistics import file_bounds, file_counts
+from lakeview.iceberg.manifests.statistics import Metrics, file_bounds, file_counts
 from lakeview.model.data_types import DecimalType, Field, PrimitiveType
 
 _ORDERED = frozenset(

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from lakeview.iceberg.manifests.metrics import Metrics
+from lakeview.iceberg.manifests.statistics import Metrics
 from lakeview.iceberg.metadata.single_values import text_values
 
 FILE_PATH_ID, POS_ID = 2147483546, 2147483545

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.iceberg.manifests.avro import read_frame, read_joined
+from lakeview.iceberg.manifests.avro import SPELLED, column, read_frame, read_joined, require
 from lakeview.iceberg.manifests.avro_container import Container, corrupt, open_container
-from lakeview.iceberg.manifests.fields import SPELLED, column, require
 from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
 from lakeview.model import limits
 from lakeview.model.column_values import format_expression, sizes

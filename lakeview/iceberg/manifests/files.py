@@ -9,8 +9,8 @@ from lakeview.iceberg.deletes.equality_index import EqualityIndex
 from lakeview.iceberg.deletes.index import FILE_PATH_ID, aimless, applying, is_vector, pairs
 from lakeview.iceberg.manifests.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.manifests.tree import Tree, live, one_ahead
-from lakeview.iceberg.metadata.column_rules import column_rules
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
+from lakeview.iceberg.metadata.specs import column_rules
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model import limits

@@ -1,15 +1,16 @@
-"""Manifest lists to frames, every column by its field id (iceberg spec, Manifest Lists)."""
+"""Manifest lists to frames, every column by its field id (iceberg spec, Manifest Lists); manifests beside the snapshots
+that list them, some at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import polars as pl
 
-from lakeview.iceberg.manifests.avro import read_frame, read_joined
+from lakeview.iceberg.manifests.avro import SPELLED, column, read_frame, read_joined, require
 from lakeview.iceberg.manifests.avro_container import corrupt, open_container
-from lakeview.iceberg.manifests.fields import SPELLED, column, require
 from lakeview.model.errors import LakeviewError
 
 _I32, _I64 = pl.Int32(), pl.Int64()
@@ -101,3 +102,40 @@ def inline_manifests(paths: list[str]) -> pl.DataFrame:
     zeros = [0] * len(paths)
     columns |= {"manifest_path": paths, "content": zeros, "sequence_number": zeros, "min_sequence_number": zeros}
     return pl.DataFrame(columns, schema=MANIFESTS)
+
+
+_ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 100_000, 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A manifest's row of MANIFESTS, and from which to which place on a line of snapshots it was listed."""
+
+    row: Mapping[str, Any]
+    first: int
+    last: int
+
+    @property
+    def entries(self) -> int:
+        """About how many entries it has."""
+        counts = [self.row[f"{kind}_files_count"] for kind in ("added", "existing", "deleted")]
+        return sum(count or 0 for count in counts) if any(counts) else _ENTRIES_UNKNOWN
+
+
+def together(spans: Iterable[Span], most: int | None = None) -> Iterator[list[Span]]:
+    """Manifests in their order, some at a time: as many as have entries enough for one pass, and bounded memory."""
+    chunk: list[Span] = []
+    size = 0
+    for manifest in spans:
+        if chunk and size + manifest.entries > (most or _ENTRIES_AT_ONCE):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(manifest)
+        size += manifest.entries
+    if chunk:
+        yield chunk
+
+
+def rows_of(spans: Sequence[Span]) -> pl.DataFrame:
+    """The rows of MANIFESTS of these manifests."""
+    return pl.DataFrame([span.row for span in spans], schema=MANIFESTS)

@@ -4,6 +4,8 @@ Added files are inserts and removed files are deletes. Of a file in both, rows t
 deletes, and rows that only the earlier one deleted are inserts: a delete file or vector may be removed or replaced by a
 smaller one. A row that was only copied is deleted and inserted. A `replace` keeps the rows of its parent, by its own
 definition; without a parent all its rows are new.
+
+The rows that only one of two snapshots has come from their live files; nothing between them is read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,17 +15,17 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from lakeview.iceberg.manifests.parents import has_expired_parent
-from lakeview.iceberg.manifests.tree import Tree
+from lakeview.iceberg.manifests.tree import Tree, has_expired_parent
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.scan.plan import Scan
 from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
 from lakeview.model.column_values import moment
 from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN
 from lakeview.model.schema import Schema
-from lakeview.rows.difference import only_in
+from lakeview.rows.difference import Difference, difference, only_in
 from lakeview.rows.tasks import FileTask, RowSource
 from lakeview.storage import Storage
 
@@ -120,3 +122,25 @@ def plan_frame(tasks: Iterator[tuple[Step, str, FileTask]]) -> pl.DataFrame:
         for step, kind, task in tasks
     ]
     return pl.DataFrame(rows, schema=CHANGES_PLAN, orient="row")
+
+
+End = tuple[int, Scan]
+"""A snapshot's id and its files."""
+
+
+def end_difference(base: End, version: End, schema: Schema) -> Difference:
+    """What the files of two snapshots do not share, read as `schema`; either may come first."""
+    shared_paths = _shared_manifests(base[1].manifests(), version[1].manifests())
+    sides = [(snapshot_id, scan.tasks(None, shared_paths)) for snapshot_id, scan in (base, version)]
+    return difference(sides[0], sides[1], schema)
+
+
+def _shared_manifests(first: pl.DataFrame, second: pl.DataFrame) -> pl.Series:
+    """The paths of the manifests of data files that both have, and whose files have the same rows in both: none where
+    the delete files may differ. A million files of both are then neither read nor made tasks."""
+    deletes = [set(manifests.filter(manifests["content"] != 0)["manifest_path"]) for manifests in (first, second)]
+    if deletes[0] != deletes[1]:
+        return first["manifest_path"].clear()
+    columns = ["manifest_path", "sequence_number", "first_row_id"]
+    data = first.filter(first["content"] == 0).select(columns)
+    return data.join(second.select(columns), on=columns, how="semi", nulls_equal=True)["manifest_path"]

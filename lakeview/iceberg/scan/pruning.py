@@ -12,10 +12,9 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.iceberg.manifests.metrics import Metrics
 from lakeview.iceberg.manifests.partition_bounds import source_bounds
 from lakeview.iceberg.manifests.partitions import PartitionColumn
-from lakeview.iceberg.manifests.statistics import file_bounds, file_counts
+from lakeview.iceberg.manifests.statistics import Metrics, file_bounds, file_counts
 from lakeview.iceberg.metadata.single_values import decoded_bounds, sound_bounds
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.type_changes import hashes_alike

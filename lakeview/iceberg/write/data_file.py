@@ -15,7 +15,7 @@ from lakeview.iceberg.manifests.partitions import PartitionColumn, readable
 from lakeview.iceberg.metadata.partition_fields import PartitionField
 from lakeview.iceberg.metadata.single_values import WRITE_DEFAULT
 from lakeview.iceberg.metadata.transforms import TEMPORAL
-from lakeview.iceberg.scan.defaults import default_array
+from lakeview.iceberg.scan.projection import default_array
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.metrics import FileMetrics
 from lakeview.iceberg.write.partition_tuples import Tuple, partitions
