@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 
@@ -20,7 +20,6 @@ from lakeview.model.arrow_types import arrow_type
 from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.schema import Schema, quote_name
-from lakeview.spark.native_calls import input_files, read_parquet
 from lakeview.spark.native_files import NativeFile
 from lakeview.spark.native_layout import are_distinct, folder_values, partition_fields
 from lakeview.spark.types import ddl, to_spark
@@ -173,8 +172,8 @@ class _Scan:
         reader = self._spark.read.schema(spark_types.StructType([*schema, *self._partitions])).options(**_SETTINGS)
         if self._partitions:
             reader = reader.options(basePath=f"{_PREFIX}{self._files[0].root}", recursiveFileLookup=False)
-        rows = read_parquet(reader, [_PREFIX + file.path for file in self._files])
-        self._uris = input_files(rows)  # once: Spark optimizes the plan for it
+        rows = _read_parquet(reader, [_PREFIX + file.path for file in self._files])
+        self._uris = _input_files(rows)  # once: Spark optimizes the plan for it
         paths = sorted(unquote(uri.removeprefix(_PREFIX)) for uri in self._uris)
         if paths != sorted(file.path for file in self._files):
             missing = sorted({file.path for file in self._files}.symmetric_difference(paths))
@@ -268,3 +267,26 @@ def _has_floats(kind: spark_types.DataType) -> bool:
     if isinstance(kind, spark_types.StructType):
         return any(_has_floats(field.dataType) for field in kind)
     return isinstance(kind, spark_types.FloatType | spark_types.DoubleType)
+
+
+# PySpark makes a call to the JVM of a classic session for each path, which for some hundred files takes longer than all
+# else that is planned: these two make one. Spark Connect sends a plan as a whole.
+
+
+def _read_parquet(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """The rows of files, of whose paths none has a line break."""
+    if (java_reader := getattr(reader, "_jreader", None)) is None:
+        return reader.parquet(*paths)
+    jvm = reader._spark._jvm
+    assert jvm is not None
+    return reader._df(java_reader.parquet(jvm.java.util.regex.Pattern.compile("\n").split("\n".join(paths))))
+
+
+def _input_files(rows: DataFrame) -> list[str]:
+    """The URIs of the files that a plan reads."""
+    if (java_rows := getattr(rows, "_jdf", None)) is None:
+        return rows.inputFiles()
+    jvm = rows.sparkSession._jvm
+    assert jvm is not None
+    uris: str = jvm.org.apache.hadoop.util.StringUtils.join("\n", java_rows.inputFiles())
+    return uris.split("\n") if uris else []
