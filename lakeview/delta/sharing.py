@@ -12,7 +12,6 @@ import polars as pl
 
 from lakeview.delta.change_log import ChangedFile, ChangeLog, CommitChanges, FileAction
 from lakeview.delta.data.change_plan import change_files
-from lakeview.delta.data.change_schema import incompatibility
 from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.files import DeltaLoader, files_frame
@@ -21,7 +20,7 @@ from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.schemas import schema_text
 from lakeview.delta.data.statistics import physical_leaves, table_statistics
-from lakeview.delta.data.type_widening import check_type_changes, type_changes
+from lakeview.delta.data.type_widening import check_type_changes, incompatibility, type_changes
 from lakeview.delta.features import READER_FEATURES, check_readable, column_mapping_mode
 from lakeview.delta.log.actions import (
     Action,

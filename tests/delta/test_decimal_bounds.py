@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeview as lv
-from lakeview.delta.data.decimal_bounds import loosen
+from lakeview.delta.data.bounds import loosen
 from tests.builders.history import DeltaHistory
 
 VALUES: dict[str, tuple[tuple[int, int], str]] = {

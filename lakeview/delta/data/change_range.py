@@ -7,9 +7,9 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.delta.data.change_plan import CHANGE_FILES, change_files
-from lakeview.delta.data.change_schema import common_incompatibility, incompatibility
 from lakeview.delta.data.changes import ChangeScan
 from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.type_widening import common_incompatibility, incompatibility
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.commits import Commit, only

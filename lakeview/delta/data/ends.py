@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from lakeview.delta.data.change_schema import incompatibility
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.scan import Scan
+from lakeview.delta.data.type_widening import incompatibility
 from lakeview.delta.log.file_actions import VECTOR
 from lakeview.delta.log.newest_files import IDENTITY, rows_where
 from lakeview.delta.log.replay import Replay

@@ -9,8 +9,7 @@ from typing import Literal
 
 import polars as pl
 
-from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, typed_bounds
-from lakeview.delta.data.decimal_bounds import loosen
+from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, loosen, typed_bounds
 from lakeview.delta.data.document_values import Columns, Kind, null_columns
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.partition_values import within_calendar

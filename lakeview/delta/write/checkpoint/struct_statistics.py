@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, typed_bounds
-from lakeview.delta.data.decimal_bounds import loosen
+from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, loosen, typed_bounds
 from lakeview.delta.data.document_values import Columns, Kind
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.file_statistics import put_below, timestamp_text
