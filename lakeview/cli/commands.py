@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commit_table import fit_columns, with_heads
 from lakeview.cli.text import as_json, hanging, pairs, table, width
 from lakeview.cli.versions import (
     at_option,
+    fit_columns,
     ref_option,
     snapshot_named,
     version_number,
     version_option,
     version_text,
+    with_heads,
     with_names,
     with_refs,
 )
