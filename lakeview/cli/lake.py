@@ -33,7 +33,7 @@ def tables(address: str, options: dict[str, Any], machine: bool) -> None:
 
     from lakeview import views
     from lakeview.discovery import find_tables
-    from lakeview.inspection.lake import read_entry
+    from lakeview.inspection.inspection import read_entry
 
     now = datetime.now(UTC)
     listing = find_tables(address, storage_options=options or None)

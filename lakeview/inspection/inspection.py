@@ -1,17 +1,21 @@
-"""The inspection of a table: the answers about one of its versions, and the findings that follow from them."""
+"""The inspection of a table: the answers about one of its versions, and the findings that follow from them; a
+table of a lake to its row of LAKE."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import polars as pl
 
 from lakeview import views
 from lakeview.inspection.answers import Answers
-from lakeview.inspection.frames import cache_answer
+from lakeview.inspection.frames import TableFrames, cache_answer
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.html import inspection_html
+from lakeview.model.table import Table
 from lakeview.views.health.findings import Evidence, findings_frame
+from lakeview.views.lake import LakeEntry
 
 _MOST_SHOWN = 5
 """Findings that a notebook shows of an inspection."""
@@ -132,3 +136,12 @@ class Inspection(Answers):
             )
         except LakeviewError:  # the newest version can be read, but not the whole log
             return newest
+
+
+def read_entry(entry: LakeEntry, open_table: Callable[[str], Table], now: datetime) -> LakeEntry:
+    """The entry with all that LAKE tells of a table, judged at this moment; `open_table`: its address to the table."""
+    try:
+        look = Inspection(TableFrames(open_table(entry.address), clock=lambda: now))
+        return views.lake.lake_entry(entry, look.lake_evidence(), now)
+    except LakeviewError as error:
+        return views.lake.lake_failure(entry, error)

@@ -13,7 +13,7 @@ import streamlit as st
 import lakeview as lv
 from lakeview import views
 from lakeview.app import cache, errors
-from lakeview.inspection.lake import read_entry
+from lakeview.inspection.inspection import read_entry
 from lakeview.model.errors import LakeviewError
 
 READ_AT_ONCE = 4
