@@ -6,13 +6,20 @@ log. polars reads such files in threads and skips row groups by the filter. It r
 those it is given, so names and types are right without a look at every footer; footers are read where columns go by
 field id, and where polars refused. Each scan is collected whole: what fails is read again file by file, and no row is
 given twice.
+
+Partition values come from the log, which alone counts. Where the folders of a file say the very same (`day=2026-03-01`,
+as Hive names them), polars may take the values from them: all files are one scan then, in place of a scan for each file
+(benches/bench_rows.py, all partitions: a tenth of the CPU time).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, KeysView, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import chain, islice
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -23,10 +30,9 @@ from lakeview.model.schema import Schema
 from lakeview.rows.arrays import values_to_arrow
 from lakeview.rows.layouts import Layout, ParquetSource, expected_layout, is_stored, read_layout
 from lakeview.rows.parquet import read_task
-from lakeview.rows.partition_folders import repeats_values
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
-from lakeview.storage.local_lookup import LocalFiles
+from lakeview.storage.local_opening import LocalFiles
 
 _MOST_FILES = 1_000
 _MOST_BYTES = 128 << 20
@@ -238,3 +244,29 @@ class RowQuery:
         types = self.types
         # one by one: DataFrame.cast takes a name such as ^x$ for a pattern, and minutes over thousands of columns
         return pl.DataFrame({s.name: s if s.dtype == types[s.name] else s.cast(types[s.name]) for s in frame})
+
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_COLUMN = re.compile(r"\w[\w.-]*", re.ASCII)
+_TEXT = re.compile(r"(?!null$)[a-z0-9][\w.-]*", re.ASCII | re.IGNORECASE)
+"""Texts that are spelled alike in a path, and are no word for null."""
+
+
+def repeats_values(path: str, values: Mapping[str, Any]) -> bool:
+    """Whether the path of a file has a folder for each of these columns, named after the column and its value, and no
+    other part that could be taken for one."""
+    *folders, name = path.split("/")
+    pairs = {folder for folder in folders if "=" in folder}
+    return (
+        "=" not in name
+        and len(pairs) == len(values)
+        and all(_COLUMN.fullmatch(c) is not None and f"{c}={_folder_text(v)}" in pairs for c, v in values.items())
+    )
+
+
+def _folder_text(value: Any) -> str | None:
+    if value is None:
+        return _NULL
+    if type(value) is str:
+        return value if _TEXT.fullmatch(value) else None
+    return str(value) if type(value) in (int, date) else None

@@ -10,7 +10,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.rows import plain_files
-from lakeview.rows.partition_folders import repeats_values
+from lakeview.rows.plain_files import repeats_values
 from tests.builders.history import DeltaHistory
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
