@@ -14,8 +14,17 @@ from lakeview.model.schema import Schema
 from lakeview.predicates import limits
 from lakeview.predicates.forms import COPIES, FORMS, check_arguments, check_spark, has_offset, null_for_zero
 from lakeview.predicates.names import resolve
-from lakeview.predicates.refusals import EXAMPLE, KIND, REFUSAL, check_operands, node_name
-from lakeview.predicates.syntax import DIALECTS, Refusal, chain_terms, parse_statement
+from lakeview.predicates.syntax import (
+    DIALECTS,
+    EXAMPLE,
+    KIND,
+    REFUSAL,
+    Refusal,
+    chain_terms,
+    check_operands,
+    node_name,
+    parse_statement,
+)
 
 _LONGEST_QUOTE = 300
 

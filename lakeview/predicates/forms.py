@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.expressions import DType
 
 from lakeview.predicates.functions import FUNCTIONS, Form, Parts
-from lakeview.predicates.refusals import REFUSAL, node_name
+from lakeview.predicates.syntax import REFUSAL, node_name
 
 _ARGUMENTS = frozenset(
     {

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from lakeview.predicates.refusals import REFUSAL, node_name
+from lakeview.predicates.syntax import REFUSAL, node_name
 
 Parts: TypeAlias = Iterable[str | exp.Expr]
 """Texts, and the nodes that stand between them, whose own forms follow."""

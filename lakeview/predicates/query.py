@@ -18,8 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 from lakeview.predicates import limits
 from lakeview.predicates.forms import bytes_form, interval_form
 from lakeview.predicates.printing import polars_name
-from lakeview.predicates.refusals import check_operands, node_name
-from lakeview.predicates.syntax import PolarsSQL, Refusal, parse_statement, tokenize
+from lakeview.predicates.syntax import PolarsSQL, Refusal, check_operands, node_name, parse_statement, tokenize
 
 QUERY_TABLE = "t"
 """The name that the table always has in a query."""

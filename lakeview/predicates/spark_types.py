@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.expressions import DType
 
 from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
-from lakeview.predicates.refusals import REFUSAL
+from lakeview.predicates.syntax import REFUSAL
 
 _KINDS = {
     **dict.fromkeys(("byte", "short", "integer", "long"), "integer"),

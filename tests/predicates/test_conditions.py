@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates import predicate
 from lakeview.predicates.condition import constraint_expression, translate
-from lakeview.predicates.qualifiers import qualify
+from lakeview.predicates.joins import qualify
 
 ENDLESS = {
     "a long chain": " AND ".join(["a = 1"] * 60_000),

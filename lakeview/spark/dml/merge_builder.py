@@ -10,7 +10,7 @@ from lakeview import delta
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge
 from lakeview.model.data_types import StructType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.predicates.qualifiers import qualifiers, with_qualifiers
+from lakeview.predicates.joins import qualifiers, with_qualifiers
 from lakeview.spark.dml import changes, results
 from lakeview.spark.dml.columns import Condition, Values, sql_text
 from lakeview.spark.dml.merge import empty_source, merge

@@ -15,7 +15,7 @@ from lakeview.delta.write.merge import SOURCE, TARGET, Merge, condition_of
 from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import quote_name
-from lakeview.predicates.qualifiers import qualify
+from lakeview.predicates.joins import qualify
 from lakeview.spark.dml import changes
 from lakeview.spark.dml.merge import empty_source, merge
 from lakeview.spark.option_values import as_spark_options
