@@ -168,12 +168,12 @@ def _repeat_rows(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) ->
 
 
 def _listed_spans(manifests: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """Manifests of several snapshots once each, with the `first` and the `last` place that lists one, how often it is
-    listed (`times`), and over how many snapshots that can be read (`steps` and the first)."""
+    """Manifests of several snapshots once each, with the `first` and the `last` place that lists one, in how many
+    snapshots it is listed (`times`), and over how many that can be read (`steps` and the first)."""
     at, step = pl.col("at"), pl.col("step")
     return manifests.group_by(keys, maintain_order=True).agg(
         pl.exclude("at", "step").last(), at.min().alias("first"), at.max().alias("last"),
-        pl.len().cast(pl.Int64).alias("times"), (step.max() - step.min()).alias("steps"),
+        step.n_unique().cast(pl.Int64).alias("times"), (step.max() - step.min()).alias("steps"),
     )  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def _each_stay_once(files: pl.DataFrame, own: pl.Expr, places: Sequence[int]) ->
         start, end = (pl.col(name).replace_strict(steps, return_dtype=pl.Int64) for name in ("first", "last"))
         files = files.with_columns(start=start, end=end).with_row_index("row")
         merged_files = _merge_listings(files, "path")
-        if (merged_files["covered"] < merged_files["length"]).any():  # a file went and came back
+        if not merged_files["is_one_stay"].all():  # a file went and came back, or is listed twice
             by_path = files.sort("path", "start", maintain_order=True)
             gap = pl.col("start") > pl.col("end").cum_max().shift(1).over("path") + 1
             runs = by_path.with_columns(run=gap.fill_null(value=False).cast(pl.Int64).cum_sum().over("path"))
@@ -203,13 +203,22 @@ def _each_stay_once(files: pl.DataFrame, own: pl.Expr, places: Sequence[int]) ->
 
 
 def _merge_listings(files: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """Files by these keys with their first and last place; `covered`: in how many snapshots their manifests list them,
-    `length`: how many there are from the first to the last."""
-    start, end = pl.col("start"), pl.col("end")
-    return files.group_by(keys, maintain_order=True).agg(
-        pl.exclude("first", "last", "start", "end", "row").first(), pl.col("first").min(), pl.col("last").max(),
-        pl.col("row").min(), (end - start + 1).sum().alias("covered"), (end.max() - start.min() + 1).alias("length"),
+    """Files by these keys with their first and last place; `is_one_stay`: each listing but the first begins where
+    another one ends. Where one does not, there may be a gap."""
+    first, end = pl.col("first"), pl.col("end")
+    marks = {"begin": _mark(pl.col("start")), "after": _mark(end + 1)}
+    merged_files = files.with_columns(**marks).group_by(keys, maintain_order=True).agg(
+        pl.exclude("first", "last", "start", "end", "row", "begin", "after").first(), first.min(), pl.col("last").max(),
+        pl.col("row").min(), pl.col("start").min(), end.max(), pl.col("begin", "after").sum(),
     )  # fmt: skip
+    inner_begins = pl.col("begin") - _mark(pl.col("start"))
+    inner_ends = pl.col("after") - _mark(end + 1)
+    return merged_files.with_columns(is_one_stay=inner_begins == inner_ends)
+
+
+def _mark(place: pl.Expr) -> pl.Expr:
+    """A number for each place; sums of them differ where the places do, of which sums may be equal."""
+    return place.hash() % 2**32
 
 
 def _with_statistics(lifetimes: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataFrame:

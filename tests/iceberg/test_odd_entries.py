@@ -152,3 +152,15 @@ def test_bytes_of_an_unknown_transform_are_equal_whatever_lies_beside_them() -> 
         return typed_partition(entries, (column,), "m.avro")["partition"].struct.field("f1000").to_list()
 
     assert typed(b"ab", b"\xff")[0] == typed(b"ab")[0]
+
+
+def test_a_file_that_is_listed_twice_is_gone_between_its_stays(tmp_path: Path) -> None:
+    history = IcebergHistory(tmp_path / "t", [{"id": 1, "name": "id", "required": False, "type": "long"}])
+    path = history.append("a", [{"id": 1}])
+    history._commit("append", [history._live[path][0]], 0, {})  # as a broken writer does
+    manifests, history._manifests = history._manifests, []
+    history._commit("delete", [], 0, {})
+    history._manifests = manifests[:1] * 2
+    history._commit("append", [], 0, {})
+    rows = lv.open_table(history.address).lifetimes().select("path", "added", "removed").rows()
+    assert rows == [(path, 1001, 1003), (path, 1004, None)]
