@@ -50,9 +50,9 @@ def test_without_hard_links_a_file_appears_whole(tmp_path: Path, monkeypatch: py
     names: list[str] = []
     create = local_files.create_exclusively
 
-    def recorded(full: str, data: bytes) -> None:
+    def recorded(full: str, data: bytes, *, durable: bool) -> None:
         names.append(os.path.basename(full))
-        create(full, data)
+        create(full, data, durable=durable)
 
     monkeypatch.setattr(local_files, "create_exclusively", recorded)
     store(tmp_path).put_if_absent("f", b"data")
