@@ -10,6 +10,7 @@ import sys
 import pytest
 
 VARIABLE = "ARROW_DEFAULT_MEMORY_POOL"
+ARENAS = "JE_ARROW_MALLOC_CONF"
 POOL = "pyarrow.default_memory_pool().backend_name"
 
 pytestmark = pytest.mark.skipif(
@@ -35,4 +36,12 @@ def test_arrow_returns_free_pages_unless_another_allocator_was_chosen(
     done = subprocess.run(
         [sys.executable, "-c", statements], env=environment, capture_output=True, text=True, check=True
     )
+    assert (done.stdout.strip(), done.stderr) == (expected, "")
+
+
+@pytest.mark.parametrize(("chosen", "expected"), [({}, "narenas:2"), ({ARENAS: "narenas:3"}, "narenas:3")])
+def test_threads_share_two_arenas_unless_the_environment_says_otherwise(chosen: dict[str, str], expected: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != ARENAS} | chosen
+    program = f"import lakeview, os; print(os.environ['{ARENAS}'])"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert (done.stdout.strip(), done.stderr) == (expected, "")
