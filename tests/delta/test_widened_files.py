@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -112,6 +113,18 @@ def test_a_file_of_an_older_type_that_comes_late_is_written_again(tmp_path: Path
     assert {pq.read_schema(str(tmp_path / "t" / path)).field("c").type for path in table.files()["path"]} == {
         pa.int32()
     }
+
+
+@pytest.mark.parametrize("kind", [pa.large_list, pa.list_view], ids=["large", "view"])
+def test_lists_of_any_kind_have_elements_of_an_older_type(
+    tmp_path: Path, kind: Callable[[pa.DataType], pa.DataType]
+) -> None:
+    table = lv.create_table(str(tmp_path), {"c": pa.list_(pa.int32())}, properties=WIDENING)
+    pq.write_table(pa.table({"c": pa.array([[1], None], kind(pa.int32()))}), tmp_path / "f.parquet")
+    with table.transaction("WRITE") as txn:
+        txn.add([AddFile("f.parquet", (tmp_path / "f.parquet").stat().st_size, {}, 0, data_change=True)])
+    table.widen_column("c.element", "long")
+    assert [file.task.path for file in files_of("typeWidening", table.transaction())] == ["f.parquet"]
 
 
 @pytest.mark.slow
