@@ -55,8 +55,8 @@ def table(
     what it cannot read (remote stores, Avro and ORC, equality deletes, ...) comes through the Python source, file by
     file. There Spark does not say which columns it needs: those not in `columns` are not read. `native` false reads all
     files through the Python source. `where` is a SQL condition; files that it rules out are not opened. The version is
-    pinned now; planning opens the footer of each file, once in a process. `storage_options` are those of `open_table`;
-    tasks get them, and Spark shows none. Raises the errors of `open_table`.
+    pinned now; planning opens the footer of each file, of which a process keeps the last 10,000. `storage_options` are
+    those of `open_table`; tasks get them, and Spark shows none. Raises the errors of `open_table`.
     """
     source_table = lv.open_table(address, storage_options=storage_options)
     snapshot = source_table.snapshot(version, at=None if at is None else timestamp_of(spark, at))
