@@ -16,8 +16,7 @@ from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, quote_name
 from lakeview.model.snapshot import Snapshot
 from lakeview.predicates import predicate
-from lakeview.predicates.condition import translate
-from lakeview.predicates.time_zones import zone_dependent_part
+from lakeview.predicates.condition import translate, zone_dependent_part
 from lakeview.rows.tasks import FileTask
 from lakeview.sharing.client.table import SharedTable
 from lakeview.spark.addresses import task_access

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from lakeview.model.schema import Schema
-from lakeview.predicates.time_zones import zone_dependent_part
+from lakeview.predicates.condition import zone_dependent_part
 
 AT = pa.timestamp("us", "UTC")
 SCHEMA = Schema.from_arrow(
