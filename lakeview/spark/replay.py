@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
 import lakeview as lv
-from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
+from lakeview.delta.log.checkpoint_files import CheckpointPiece
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.newest_files import not_replaced
 from lakeview.delta.table import DeltaTable

@@ -1,19 +1,24 @@
-"""Leaves of the add or remove column of a Parquet file to columns of FILE_ACTIONS."""
+"""Leaves of the add or remove column of a Parquet file to columns of FILE_ACTIONS, and one file of a
+checkpoint as a value: what another process needs to read its file actions."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.log.checkpoint_batches import Piece
 from lakeview.delta.log.checkpoint_columns import VECTOR_LEAVES, CheckpointColumns
+from lakeview.delta.log.checkpoint_errors import readable
+from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.file_actions import text_maps_of_values, with_keys
 from lakeview.delta.log.paths import decode_paths
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.state import StatisticsReader
 from lakeview.model import limits
+from lakeview.storage import Storage
 
 _ADD_LEAVES = {
     "path": "path",
@@ -257,3 +262,24 @@ _FEW_PATHS = 256
 
 def _end(array: pa.Array) -> int:
     return int(array.offset) + len(array)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPiece:
+    """One file of a checkpoint that may hold file actions, as a value that can travel to another process: where it is,
+    its bytes (0 where unknown), and the top file that names a sidecar."""
+
+    path: str
+    size: int
+    version: int
+    parent: str | None = None
+
+    def each_action(self, storage: Storage, kind: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """As `Checkpoint.each_action`, of this file."""
+        name = self.path.rpartition("/")[2]
+        if self.parent is None and name.endswith(".json"):
+            yield JsonActions(storage, self.path, name, self.version).files(kind, columns)
+            return
+        file = ParquetActions(storage, self.path, self.size, name, None, self.parent)
+        with readable(file.name, file.parent):
+            yield from each_file_actions(file, kind, columns, storage.root)

@@ -14,10 +14,9 @@ import polars as pl
 
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, metadata_of
 from lakeview.delta.log.checkpoint_errors import readable
-from lakeview.delta.log.checkpoint_files import each_file_actions, file_actions_of
+from lakeview.delta.log.checkpoint_files import CheckpointPiece, each_file_actions, file_actions_of
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
-from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
 from lakeview.delta.log.file_actions import FILE_ACTIONS, columns_of
 from lakeview.delta.log.last_listing import LastListing
 from lakeview.delta.log.log_segment import CheckpointFiles

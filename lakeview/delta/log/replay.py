@@ -10,7 +10,7 @@ from typing import TypeVar
 import polars as pl
 
 from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn, table_protocol
-from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
+from lakeview.delta.log.checkpoint_files import CheckpointPiece
 from lakeview.delta.log.commits import mentions, parse_commit
 from lakeview.delta.log.file_actions import columns_of, each_frame, newest_actions
 from lakeview.delta.log.log_segment import LogSegment

@@ -12,7 +12,7 @@ from io import BytesIO
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.log.checkpoint_pieces import CheckpointPiece
+from lakeview.delta.log.checkpoint_files import CheckpointPiece
 from lakeview.delta.log.newest_files import not_replaced
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS
 from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition, Shape, action_types, shape_of
