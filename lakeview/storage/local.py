@@ -19,8 +19,7 @@ from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError
 from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, listing, refuse_oversized
-from lakeview.storage.local_files import publish, replace_file, sync_folder, write_temporary
-from lakeview.storage.local_new_file import NewLocalFile
+from lakeview.storage.local_files import NewLocalFile, publish, replace_file, sync_folder, write_temporary
 from lakeview.storage.local_opening import (
     closed_on_error,
     has_name_like,

@@ -550,9 +550,7 @@ import os, sys
 import polars as pl
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.storage import LocalStorage
-import lakeview.storage.local_files as local_files
-import lakeview.storage.local_new_file as local_new_file
+from lakeview.storage import LocalStorage, local_files
 
 table = lv.open_table(sys.argv[1])
 row = pl.DataFrame({"id": [3], "city": ["Rome"]})
@@ -580,7 +578,7 @@ elif sys.argv[2] == "with the data file half written":
 elif sys.argv[2] == "with a large data file before its name":
     def refuse(*_):
         os._exit(9)
-    local_new_file.IN_MEMORY = 0
+    local_files.IN_MEMORY = 0
     os.replace = refuse
     table.append(row)
 """

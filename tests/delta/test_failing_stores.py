@@ -24,7 +24,7 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import AccessDeniedError, LakeviewError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.rows import open_files
-from lakeview.storage import LocalStorage, local_files, local_new_file
+from lakeview.storage import LocalStorage, local_files
 from lakeview.storage.system_errors import ErrorTranslation
 from tests.builders.catalogs import FIELDS
 from tests.builders.findings import GRAVE
@@ -179,7 +179,7 @@ def test_a_store_that_fails_at_any_write_leaves_the_table_and_the_folder_as_they
     kind: type[Fails],
 ) -> None:
     if kind is FailsAtAnyFile:
-        monkeypatch.setattr(local_new_file, "IN_MEMORY", 0)
+        monkeypatch.setattr(local_files, "IN_MEMORY", 0)
     table = lv.create_table(str(tmp_path), SCHEMA, properties=PROPERTIES)
     table.append(rows(0))
     table.append(rows(10))
@@ -206,7 +206,7 @@ def table_on_disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: p
         lv.create_table(str(tmp_path), SCHEMA)
     else:
         IcebergHistory(tmp_path, FIELDS, location=str(tmp_path))
-    monkeypatch.setattr(local_new_file, "IN_MEMORY", 0)
+    monkeypatch.setattr(local_files, "IN_MEMORY", 0)
     monkeypatch.setattr(open_files, "_GROUP_ROWS", 1)
     return lv.open_table(str(tmp_path))
 
@@ -230,17 +230,17 @@ def test_a_disk_that_is_full_in_the_middle_of_a_file_is_one_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_on_disk: Any
 ) -> None:
     before = files_below(tmp_path)
-    write = local_new_file.NewLocalFile.write
+    write = local_files.NewLocalFile.write
     reports: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", reports.append)
     for size in range(0, 4_000, 50):
 
-        def fail_once_begun(file: local_new_file.NewLocalFile, data: Any, size: int = size) -> int:
+        def fail_once_begun(file: local_files.NewLocalFile, data: Any, size: int = size) -> int:
             if not file.closed and file.tell() > size:
                 raise StoreUnavailableError("no space left")
             return write(file, data)
 
-        monkeypatch.setattr(local_new_file.NewLocalFile, "write", fail_once_begun)
+        monkeypatch.setattr(local_files.NewLocalFile, "write", fail_once_begun)
         try:
             table_on_disk.append(rows(0).select("id").to_arrow())
         except StoreUnavailableError:
