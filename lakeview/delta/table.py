@@ -31,8 +31,8 @@ from lakeview.delta.write.operations import Operations
 from lakeview.model.arguments import integer_of, optional_count, optional_integer
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import ACTIONS
-from lakeview.model.physical import PhysicalFile
 from lakeview.model.snapshot import Snapshot, milliseconds
+from lakeview.model.table import PhysicalFile
 from lakeview.model.table_body import OneLine, RangeRead, check_point
 from lakeview.predicates.evaluation import condition_of
 from lakeview.rows.footers import listed_size, physical_file

@@ -23,10 +23,9 @@ from lakeview.model.arguments import integer_of, names_of, optional_integer
 from lakeview.model.change_columns import change_schema
 from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.model.findings import Finding
-from lakeview.model.physical import PhysicalFile
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, milliseconds
-from lakeview.model.table import RangeTasks
+from lakeview.model.table import PhysicalFile, RangeTasks
 from lakeview.model.table_body import RangeRead, TableBody
 from lakeview.predicates.evaluation import condition_of
 from lakeview.rows.footers import listed_size, physical_file

@@ -12,8 +12,8 @@ from lakeview.app.files import panels
 from lakeview.app.query import budget, runner
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
-from lakeview.model.physical import PhysicalFile
 from lakeview.model.printable import visible
+from lakeview.model.table import PhysicalFile
 
 _NONE = "no file"
 _ROWS = 50

@@ -14,8 +14,8 @@ from lakeview.model.config import Config, settings
 from lakeview.model.errors import UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import ACTIONS, COMMITS, SCHEMAS
-from lakeview.model.physical import PhysicalFile
 from lakeview.model.snapshot import Snapshot, milliseconds
+from lakeview.model.table import PhysicalFile
 from lakeview.model.table_body import OneLine, RangeRead, check_point
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
