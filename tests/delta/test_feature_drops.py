@@ -129,6 +129,23 @@ def test_a_restore_brings_every_file_the_ids_that_it_had_where_others_were_given
     assert table.scan(row_tracking=True).collect()["_row_id"].n_unique() == 3
 
 
+@pytest.mark.parametrize("deletion", ["id = 2", "id = 2 OR id = 1"], ids=["file", "vector"])
+def test_a_restore_gives_no_file_ids_that_another_one_brings_back(tmp_path: Path, deletion: str) -> None:
+    enable = {"delta.enableRowTracking": "true"}
+    vectors = {"delta.enableDeletionVectors": "true"}
+    table = lv.create_table(str(tmp_path / "t"), {"id": "long"}, properties=vectors)
+    table.append(numbers(1, 4))
+    table.set_properties({"delta.feature.rowTracking": "supported"})
+    version = table.append(numbers(2, 3))
+    table.set_properties(enable)
+    table.drop_feature("rowTracking")
+    table.delete(f"{deletion} OR id = 3")
+    table.set_properties(enable)  # the first file has ids from 0 on, as the second one had
+    table.restore(version)
+    table.set_properties(enable)
+    assert table.scan(row_tracking=True).collect()["_row_id"].n_unique() == 4
+
+
 def v2_checkpoint(table: DeltaTable) -> None:
     table.set_properties({"delta.checkpointPolicy": "v2"})
     table.checkpoint()

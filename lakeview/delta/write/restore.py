@@ -68,20 +68,25 @@ def _add(txn: PendingCommit, back: pl.DataFrame, now: pl.DataFrame, then: Replay
         without_ids = {"base_row_id": None, "default_row_commit_version": None}
         txn.files.adds += [add_of({**row, **without_ids}, data_change=True) for row in back.iter_rows(named=True)]
         return
-    txn.files.adds += [add_of(row, data_change=True) for row in _with_live_ids(back, now).iter_rows(named=True)]
-    txn.raise_row_id_mark(high_water_mark(then))
-    ids = [*_IDENTITY, "base_row_id"]
-    files = then.adds(LIVE_COLUMNS).filter(pl.col("base_row_id").is_not_null())
-    files = files.join(now, on=_IDENTITY, how="semi", nulls_equal=True).join(now, on=ids, how="anti", nulls_equal=True)
-    for row in with_documents(files, then).iter_rows(named=True):
+    mark = high_water_mark(then)
+    txn.raise_row_id_mark(mark)
+    # a file that had none got its ids above those of then, or from 0 on once more: then it is given others
+    live_ids = now.select(*_IDENTITY, live_id=pl.col("base_row_id"), is_above=pl.col("base_row_id") > mark)
+    back = _with_live_ids(back, now.filter(pl.col("base_row_id") > mark))
+    txn.files.adds += [add_of(row, data_change=True) for row in back.iter_rows(named=True)]
+    then_id, live_id = pl.col("base_row_id"), pl.col("live_id")
+    files = then.adds(LIVE_COLUMNS).join(live_ids, on=_IDENTITY, nulls_equal=True)
+    is_other = pl.when(then_id.is_null()).then(~pl.col("is_above")).otherwise(then_id.ne_missing(live_id))
+    for row in with_documents(files.filter(is_other).drop("live_id", "is_above"), then).iter_rows(named=True):
         txn.files.add_again(row, row["stats"])
 
 
-def _with_live_ids(back: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
-    """The files that come back, with the row ids that they have got since if they stay with another deletion vector."""
+def _with_live_ids(back: pl.DataFrame, live: pl.DataFrame) -> pl.DataFrame:
+    """The files that come back, with the row ids that they have got since if they are `live` with another deletion
+    vector."""
     # "to the baseRowId value (if present) of the last committed add action with the same path"
     ids = ["base_row_id", "default_row_commit_version"]
-    live = now.filter(pl.col("base_row_id").is_not_null()).unique("key").select("key", *ids)
+    live = live.unique("key").select("key", *ids)
     both = back.join(live, on="key", how="left", maintain_order="left", suffix="_live")
     return both.with_columns(pl.coalesce(name, f"{name}_live") for name in ids)
 
