@@ -15,9 +15,9 @@ def choose_allocator() -> None:
 
     Its own default, mimalloc, holds back most of what a merge or an optimize has freed: with it they take half as much
     memory again, and a tenth more time (benches/bench_writer.py). Not on ARM, for which pyarrow's wheels come without
-    jemalloc, and not on other systems, where nothing was measured. Of its arenas it gets two, unless the environment
-    has options for it: each thread takes one, and each holds back free pages.
+    jemalloc, and not on other systems, where nothing was measured. It gets one arena a core in place of four, unless
+    the environment has options for it: each thread takes one, and each holds back free pages.
     """
     if sys.platform == "linux" and os.uname().machine == "x86_64" and "pyarrow" not in sys.modules:
         os.environ.setdefault(_VARIABLE, "jemalloc")
-        os.environ.setdefault(_OPTIONS, "narenas:2")
+        os.environ.setdefault(_OPTIONS, f"narenas:{os.cpu_count() or 1}")

@@ -39,8 +39,10 @@ def test_arrow_returns_free_pages_unless_another_allocator_was_chosen(
     assert (done.stdout.strip(), done.stderr) == (expected, "")
 
 
-@pytest.mark.parametrize(("chosen", "expected"), [({}, "narenas:2"), ({ARENAS: "narenas:3"}, "narenas:3")])
-def test_threads_share_two_arenas_unless_the_environment_says_otherwise(chosen: dict[str, str], expected: str) -> None:
+@pytest.mark.parametrize(
+    ("chosen", "expected"), [({}, f"narenas:{os.cpu_count()}"), ({ARENAS: "narenas:99"}, "narenas:99")]
+)
+def test_each_core_has_an_arena_unless_the_environment_says_otherwise(chosen: dict[str, str], expected: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != ARENAS} | chosen
     program = f"import lakeview, os; print(os.environ['{ARENAS}'])"
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
