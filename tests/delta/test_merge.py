@@ -92,6 +92,19 @@ def test_an_upsert_updates_what_is_there_and_inserts_the_rest(
     assert [f for f in table.check() if f.severity in GRAVE] == []
 
 
+@pytest.mark.parametrize("properties", [TRACKED, TRACKED | VECTORS], ids=["files", "vectors"])
+def test_rows_that_a_merge_updates_or_leaves_keep_their_row_ids(tmp_path: Path, properties: dict[str, str]) -> None:
+    def row_ids() -> dict[int, int]:
+        return dict(table.scan(row_tracking=True).collect().select("id", "_row_id").iter_rows())
+
+    table = make_table(tmp_path, properties)
+    before = row_ids()
+    table.merge(rows([5, 35, 100], 1000.0, "new"), ["id"]).when_matched_update().when_not_matched_insert().execute()
+    after = row_ids()
+    assert after.items() > before.items()
+    assert after[100] not in before.values()
+
+
 def by_hand(target: list[Row], source: list[Row]) -> list[Row]:
     """What the merge of the test below makes, row by row."""
     rows_read, met = [], set()
