@@ -2,7 +2,7 @@
 
     python -m tests.spark.class_archive FILE
 
-The JVM itself goes without a file that was written with another Java or other jars.
+A JVM ignores a file that was written with another Java or other jars, and starts without it.
 """
 
 from __future__ import annotations

@@ -69,9 +69,8 @@ def _is_older(file_type: pa.DataType, type_: DataType, match: Match) -> bool:
         case StructType(fields):
             return pa.types.is_struct(file_type) and _are_older(list(file_type), fields, match)
         case ArrayType(element):
-            value_field = getattr(
-                file_type, "value_field", None
-            )  # lists of any kind: polars and delta-rs have large ones
+            # lists of any kind: polars and delta-rs write large ones
+            value_field = getattr(file_type, "value_field", None)
             return value_field is not None and _is_older(value_field.type, element, match)
         case MapType(key, value):
             types = ((file_type.key_type, key), (file_type.item_type, value)) if pa.types.is_map(file_type) else ()
