@@ -662,6 +662,21 @@ def test_a_table_that_asks_more_of_writers_can_be_read_but_not_written(
     assert files_on_disk(history.address) == before
 
 
+@pytest.mark.parametrize(
+    "write",
+    [lambda table: table.checkpoint(0), lambda table: table.write_checksum(0), lambda table: table.write_checksum()],
+    ids=["checkpoint of an earlier version", "checksum of an earlier version", "checksum"],
+)
+def test_nothing_is_written_beside_the_log_of_such_a_table(
+    history: DeltaHistory, write: Callable[[DeltaTable], object]
+) -> None:
+    history.commit(protocol(), metadata()).commit(protocol(1, 7, writerFeatures=["timeMachine"]))
+    before = files_on_disk(history.address)
+    with pytest.raises(UnsupportedTableError, match="the Delta writer feature timeMachine"):
+        write(open_delta_table(history))
+    assert files_on_disk(history.address) == before
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, LakeviewError])
 def test_a_transaction_left_by_an_exception_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
     table = orders(tmp_path, partition_by=["city"])

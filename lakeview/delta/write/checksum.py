@@ -9,6 +9,7 @@ from lakeview.delta.log.actions import AddFile, Metadata, Protocol
 from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.paths import LOG_FOLDER, checksum_name
 from lakeview.delta.log.replay import Replay
+from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
 
@@ -32,8 +33,10 @@ def write_checksum(
     One that is there is never replaced. Every number is exact, or no file is written: they come from the checksum of
     the version before and the commit's own actions if the caller knows that these are reconciled (`is_reconciled`: what
     the commit adds was not live before it, and what it removes was, as with our transactions); else from the files of
-    the state, if its log is small or the caller allows a whole `replay`.
+    the state, if its log is small or the caller allows a whole `replay`. UnsupportedTableError where the latest version
+    asks more of writers than is implemented.
     """
+    check_may_write(table)
     state = table.state(version)
     commit = table.log.commit(state.version)
     totals = _following(table, state, commit) if is_reconciled else None

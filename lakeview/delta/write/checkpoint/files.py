@@ -36,7 +36,7 @@ from lakeview.delta.write.checkpoint.other_actions import (
 )
 from lakeview.delta.write.checkpoint.part_numbers import part_without_file
 from lakeview.delta.write.checkpoint.present import has_other_files, is_present
-from lakeview.delta.write.rules import active_features
+from lakeview.delta.write.rules import active_features, check_may_write
 from lakeview.delta.write.target import Target
 from lakeview.model import limits
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, UnsupportedTableError
@@ -58,8 +58,10 @@ def write_checkpoint(table: Target, version: int | None = None, *, parts: int | 
     may win; one that is there and whole is left as it is, in however many parts.
 
     Returns the version.
-    InvalidRequestError for parts that the table must not have; UnsupportedTableError as `plan_checkpoint`.
+    InvalidRequestError for parts that the table must not have; UnsupportedTableError as `plan_checkpoint`, also for the
+    latest version's protocol.
     """
+    check_may_write(table)
     plan = plan_checkpoint(table, table.state(version), parts)
     if plan.is_present:
         return plan.state.version
