@@ -165,7 +165,9 @@ def test_published_versions_of_a_catalog_managed_table_open_by_number(history: D
     history.commit(first, metadata()).commit(add("f", records=3)).write("f", b"")
     history.write("_delta_log/_staged_commits/00000000000000000002.0b1c5a6e-58a4-4a5f-8f3c-6d1d0f0f0f0f.json", b"{")
     table = lv.open_table(history.address)
-    for latest in (table.snapshot, table.files, lambda: table.snapshot(at=datetime(2100, 1, 1, tzinfo=UTC))):
+    future = datetime(2100, 1, 1, tzinfo=UTC)
+    changes = (lambda: table.changes_plan(0), lambda: table.changes_plan(0, future))
+    for latest in (table.snapshot, table.files, lambda: table.snapshot(at=future), *changes):
         with pytest.raises(UnsupportedTableError, match="is managed by a catalog") as caught:
             latest()
         assert caught.value.kind == "catalog-managed"
@@ -173,5 +175,6 @@ def test_published_versions_of_a_catalog_managed_table_open_by_number(history: D
         assert "versions up to 1 are published and open by their number" in caught.value.fix
     assert table.snapshot(1).num_records == 3
     assert table.snapshot(at=START).version == 0
+    assert table.changes_plan(0, 1)["version"].to_list() == [1]
     assert table.versions()["readable"].to_list() == [True, True]
     assert table.history()["version"].to_list() == [1, 0]
