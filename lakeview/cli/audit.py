@@ -4,10 +4,9 @@ from typing import Any
 
 import click
 
-from lakeview.cli.commands import command, echo_sentence, open_address
-from lakeview.cli.text import as_json, hanging, width
+from lakeview.cli.commands import command, echo_lines, echo_sentence, finding_lines, open_address
+from lakeview.cli.text import as_json
 from lakeview.cli.versions import version_number
-from lakeview.model.printable import printable
 
 VIOLATED = 1
 
@@ -29,16 +28,9 @@ def audit(address: str, options: dict[str, Any], machine: bool, start: str | Non
         click.echo(as_json(verdicts.to_dicts()))
     else:
         echo_sentence(views.audit.sentence(verdicts))
-        limit = width()
         for finding in views.audit.audit_findings(verdicts):
-            for line in hanging("violated   ", printable(finding.claim), limit):
-                click.echo(line)
-            for name in ("evidence", "rule", "remedy"):
-                for line in hanging(" " * 11 + f"{name:<10}", printable(getattr(finding, name) or ""), limit):
-                    click.echo(line)
+            echo_lines(finding_lines("violated", finding, ("evidence", "rule", "remedy")))
         for law, reason, commits in views.audit.reasons(verdicts).select("title", "reason", "commits").iter_rows():
-            text = f"{law}: {reason} ({commits:,})"
-            for line in hanging("unknowable ", printable(text), limit):
-                click.echo(line)
+            echo_sentence(f"{law}: {reason} ({commits:,})", "unknowable ")
     if (verdicts["verdict"] == "violated").any():
         click.get_current_context().exit(VIOLATED)

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, echo_lines, echo_sentence, open_address, record, report
+from lakeview.cli.commands import command, echo_frame, echo_lines, echo_sentence, look_at, open_address, record, report
 from lakeview.cli.text import as_json
-from lakeview.cli.versions import ref_option, snapshot_named, version_number, version_option, with_names
+from lakeview.cli.versions import ref_option, snapshot_named, version_option, with_names
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from lakeview.inspection import Inspection
     from lakeview.model.snapshot import Snapshot
     from lakeview.model.table import Table
 
@@ -31,30 +30,19 @@ def schema(
 
     from lakeview import views
 
-    table = open_address(address, options)
     if changes:
-        look = _look(table, version, ref)
+        look = look_at(address, options, version, ref)
         line = views.timeline.commits.up_to(look.timeline(), look.version)["version"]
         history = look.schema_changes().filter(pl.col("version").is_in(line.implode()))
         echo_frame(history if machine else with_names(history.drop("id")), machine, "no change of the schema is known")
         return
+    table = open_address(address, options)
     now = snapshot_named(table, version, ref=ref)
-    rows = [
-        {
-            "column": f.name,
-            "type": str(f.type),
-            "nullable": f.nullable,
-            "partition": f.name in now.partition_columns,
-            "comment": f.comment,
-        }
-        for f in now.schema
-    ]
-    if machine:
-        click.echo(as_json(rows))
-        return
-    echo_sentence(_last_change(table, now))
+    rows = [(f.name, str(f.type), f.nullable, f.name in now.partition_columns, f.comment) for f in now.schema]
     shape = {"column": pl.String, "type": pl.String, "nullable": pl.Boolean, "partition": pl.Boolean}
-    echo_frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}), machine, "no columns")
+    if not machine:
+        echo_sentence(_last_change(table, now))
+    echo_frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}, orient="row"), machine, "no columns")
 
 
 def _last_change(table: Table, now: Snapshot) -> str:
@@ -84,7 +72,7 @@ def quality(address: str, options: dict[str, Any], machine: bool, version: str |
     """
     from lakeview import views
 
-    look = _look(open_address(address, options), version, ref)
+    look = look_at(address, options, version, ref)
     findings = look.quality_findings()
     timeline = views.timeline.commits.up_to(look.timeline(), look.version)
     columns = views.quality.column_states.column_quality(look.columns().tree, look.quality(), timeline)
@@ -137,18 +125,12 @@ def pruning(
     from lakeview import views
     from lakeview.predicates import predicate
 
-    look = _look(open_address(address, options), version, ref)
+    look = look_at(address, options, version, ref)
     views.pruning.plan.check_condition(predicate(where, look.snapshot.schema), look.snapshot.schema)
     plan = look.pruning(where)
     if machine:
-        click.echo(as_json(plan.to_dicts()))
+        echo_frame(plan, machine, "")
         return
     echo_sentence(views.first_lines.filter_line(views.pruning.plan.read_cost(plan)))
     counts = plan.group_by("reason").agg(files=pl.len(), bytes=views.sums.total("size")).sort("files", descending=True)
     echo_frame(counts, machine, "no files")
-
-
-def _look(table: Any, version: str | None, ref: str | None) -> Inspection:
-    from lakeview.inspection import inspect
-
-    return inspect(table, version_number(table, version), ref=ref)

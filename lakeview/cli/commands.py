@@ -29,6 +29,7 @@ from lakeview.model.printable import printable
 if TYPE_CHECKING:
     import polars as pl
 
+    from lakeview.inspection import Inspection
     from lakeview.model.snapshot import Snapshot
     from lakeview.model.table import Table
 
@@ -108,15 +109,23 @@ def open_address(address: str, options: dict[str, Any]) -> Table:
     return open_table(address, storage_options=options or None)
 
 
+def look_at(address: str, options: dict[str, Any], version: str | None, ref: str | None = None) -> Inspection:
+    """The inspection of the table at an address, at a version or the newest one of a branch or tag."""
+    from lakeview.inspection import inspect
+
+    table = open_address(address, options)
+    return inspect(table, version_number(table, version), ref=ref)
+
+
 def echo_lines(lines: Iterable[str]) -> None:
     """Print lines."""
     for line in lines:
         click.echo(line)
 
 
-def echo_sentence(sentence: str) -> None:
-    """Print an answer in words, wrapped to the terminal."""
-    echo_lines(hanging("", printable(sentence), width()))
+def echo_sentence(sentence: str, head: str = "") -> None:
+    """Print an answer in words, wrapped to the terminal, behind its head."""
+    echo_lines(hanging(head, printable(sentence), width()))
 
 
 def echo_frame(frame: pl.DataFrame, machine: bool, nothing: str, *, is_data: bool = False) -> None:
@@ -154,10 +163,8 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
 def health(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
     """Show what needs attention in a table's layout, history and maintenance, from the log alone."""
     from lakeview import views
-    from lakeview.inspection import inspect
 
-    table = open_address(address, options)
-    look = inspect(table, version_number(table, version), ref=ref)
+    look = look_at(address, options, version, ref)
     findings = look.health_findings()
     if machine:
         click.echo(as_json([record(f) | {"effect": f.effect, "command": f.command} for f in findings]))
@@ -175,19 +182,24 @@ def record(finding: Finding) -> dict[str, object]:
 
 def report(findings: Sequence[Finding]) -> Iterator[str]:
     """The lines of findings, and how many there are of each severity."""
-    limit = width()
     for finding in findings:
-        head = finding.severity.value.ljust(11)
+        head = finding.severity.value
         if finding.severity is Severity.PASS:
-            yield from hanging(head, printable(": ".join(filter(None, (finding.claim, finding.evidence)))), limit)
+            text = ": ".join(filter(None, (finding.claim, finding.evidence)))
+            yield from hanging(head.ljust(11), printable(text), width())
             continue
-        yield from hanging(head, printable(finding.claim), limit)
-        for name in ("evidence", "place", "rule", "remedy"):
-            if text := getattr(finding, name):
-                yield from hanging(" " * 11 + f"{name:<10}", printable(text), limit)
+        yield from finding_lines(head, finding, ("evidence", "place", "rule", "remedy"))
         if finding.command:  # whole on one line, to be copied
             yield " " * 11 + f"{'command':<10}{printable(finding.command)}"
     yield severity_counts(findings)
+
+
+def finding_lines(head: str, finding: Finding, fields: Sequence[str]) -> Iterator[str]:
+    """The lines of one finding: its claim behind a head, and below it those of these fields that it has."""
+    yield from hanging(head.ljust(11), printable(finding.claim), width())
+    for name in fields:
+        if text := getattr(finding, name):
+            yield from hanging(" " * 11 + f"{name:<10}", printable(text), width())
 
 
 @command(version_option, at_option, ref_option)

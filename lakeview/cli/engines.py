@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, echo_lines, echo_sentence, open_address
-from lakeview.cli.text import as_json, hanging, width
-from lakeview.cli.versions import ref_option, version_number, version_option
-from lakeview.model.printable import printable
-
-if TYPE_CHECKING:
-    import polars as pl
+from lakeview.cli.commands import command, echo_frame, echo_sentence, look_at
+from lakeview.cli.text import as_json
+from lakeview.cli.versions import ref_option, version_option
 
 _READS = {"yes": "reads", "no": "fails", "unknown": "unknown"}
 _WRITES = {"yes": "writes", "no": "fails", "unknown": "unknown", "never": "never"}
@@ -24,11 +20,11 @@ def engines(address: str, options: dict[str, Any], machine: bool, version: str |
 
     JSON has the sources of each answer too.
     """
-    from lakeview import views
-    from lakeview.inspection import inspect
+    import polars as pl
 
-    table = open_address(address, options)
-    look = inspect(table, version_number(table, version), ref=ref)
+    from lakeview import views
+
+    look = look_at(address, options, version, ref)
     answers = views.engines.compatibility.problems_first(look.engines())
     if machine:
         click.echo(as_json(answers.to_dicts()))
@@ -41,25 +37,11 @@ def engines(address: str, options: dict[str, Any], machine: bool, version: str |
     for cause, counts in views.engines.compatibility.causes_in_words(answers):
         echo_sentence(f"because of {cause}: {counts}")
     click.echo()
-    echo_frame(_in_words(answers), machine, "")
+    rows = views.engines.compatibility.in_words(answers)
+    reads = answers["read"].replace_strict(_READS, return_dtype=pl.String)
+    writes = answers["write"].replace_strict(_WRITES, return_dtype=pl.String)
+    echo_frame(rows.select("engine", reads, writes, pl.col("cause").alias("because of")), machine, "")
     if notes := views.engines.compatibility.notes(answers):
         click.echo()
         for names, note in notes:
-            echo_lines(hanging("", printable(f"{names}: {note}"), width()))
-
-
-def _in_words(answers: pl.DataFrame) -> pl.DataFrame:
-    """COMPATIBILITY as a terminal shows it: a row an engine."""
-    import polars as pl
-
-    from lakeview import views
-
-    rows = views.engines.compatibility.in_words(answers)
-    return pl.DataFrame(
-        {
-            "engine": rows["engine"],
-            "read": answers["read"].replace_strict(_READS, return_dtype=pl.String),
-            "write": answers["write"].replace_strict(_WRITES, return_dtype=pl.String),
-            "because of": rows["cause"],
-        }
-    )
+            echo_sentence(f"{names}: {note}")

@@ -8,9 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from lakeview.cli.commands import command, echo_frame, echo_sentence, open_address
+from lakeview.cli.commands import command, echo_frame, echo_lines, echo_sentence, open_address
 from lakeview.cli.text import hanging, table, width
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.errors import NotATableError
@@ -54,8 +52,7 @@ def tables(address: str, options: dict[str, Any], machine: bool) -> None:
             bytes="bytes", files="files", last_commit="last",
             what_to_look_at=pl.when(state="unreadable").then("verdict").otherwise(pl.coalesce("finding", "verdict")),
         )  # fmt: skip
-        for line in _lines(rows, width()):
-            click.echo(line)
+        echo_lines(_lines(rows, width()))
 
 
 def _lines(answers: pl.DataFrame, limit: int | None) -> Iterable[str]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.text import as_json, duration, table, width
+from lakeview.cli.commands import echo_frame
+from lakeview.cli.text import duration
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import printable
 
@@ -213,12 +214,6 @@ def list_tokens(configuration: Path, machine: bool) -> None:
         {"id": t.id, "recipient": t.recipient, "state": t.state(now), "created": t.created, "expires": t.expires}
         for t in book.tokens()
     ]
-    if machine:
-        click.echo(as_json(rows))
-        return
     moment = pl.Datetime("us", "UTC")
     shape = {"id": pl.String(), "recipient": pl.String(), "state": pl.String(), "created": moment, "expires": moment}
-    if not rows:
-        click.echo("no tokens")
-    for line in table(pl.DataFrame(rows, schema=shape), limit=width()) if rows else ():
-        click.echo(line)
+    echo_frame(pl.DataFrame(rows, schema=shape), machine, "no tokens")
