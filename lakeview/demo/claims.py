@@ -7,7 +7,7 @@ a period whose deletion vectors pile up under updates and deletes; another that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -60,7 +60,7 @@ def read_claims(calendar: Calendar) -> pl.DataFrame:
 
 def write_claims(folder: Path, calendar: Calendar) -> Iterator[None]:
     """Write the table below `folder`, its commits by the calendar, one after the other."""
-    yield from _Claims(str(folder / "claims"), calendar).write()
+    return _Claims(str(folder / "claims"), calendar).write()
 
 
 @dataclass
@@ -71,7 +71,7 @@ class _Claims:
     calendar: Calendar
 
     def write(self) -> Iterator[None]:
-        """The whole story, a chapter at a time."""
+        """The whole story, a chapter at a time; a number is the period whose rows are appended."""
         self._rows = read_claims(self.calendar)
         start = at_hour(self.calendar.day(1, 1), 21)
         lv.create_table(
@@ -84,40 +84,27 @@ class _Claims:
             user=_DESK,
             clock=lambda: start,
         )
-        self._table = _delta(self.address)
-        for period in range(1, 7):
-            self._append(period)
+        table = lv.open_table(self.address)
+        assert isinstance(table, DeltaTable), "it was created as one"
+        self._table = table
+        chapters: list[int | Callable[[], None]] = [
+            1, 2, 3, 4, 5, 6, self._correct, self._widen, 7, 8, self._delete_too_much, 9, self._settle, 10,
+            self._cluster, 11, 12,
+        ]  # fmt: skip
+        for chapter in chapters:
+            if isinstance(chapter, int):
+                self._append(chapter)
+            else:
+                chapter()
             yield
-        self._correct(CLUSTERED)
-        yield
-        self._widen()
-        yield
-        self._append(7)
-        yield
-        self._append(8)
-        yield
-        self._delete_too_much()
-        yield
-        self._append(9)
-        yield
-        self._settle()
-        yield
-        self._append(10)
-        yield
-        self._cluster()
-        yield
-        self._append(11)
-        yield
-        self._append(12)
-        yield
 
     def _append(self, period: int) -> None:
         with self._commit("WRITE", self.calendar.after(period), 7, f"claims of period {period}", mode="Append") as txn:
             txn.append(self._rows.filter(pl.col("period") == period))
 
-    def _correct(self, period: int) -> None:
+    def _correct(self) -> None:
         """The largest carrier corrects its delays: some are longer, and some claims were missing."""
-        claims = self._rows.filter(pl.col("period") == period, pl.col("carrier") == "EV")
+        claims = self._rows.filter(pl.col("period") == CLUSTERED, pl.col("carrier") == "EV")
         longer = claims.with_columns(pl.col("minutes") + 5)
         missing = claims.head(20).with_columns(pl.col("claim") + self._rows.height, flight=pl.col("flight") + 1)
         with self._commit("MERGE", self.calendar.day(7, 9), 10, "delays corrected by EV") as txn:
@@ -173,9 +160,3 @@ class _Claims:
         ) as txn:
             yield txn
         self._table.refresh()
-
-
-def _delta(address: str) -> DeltaTable:
-    table = lv.open_table(address)
-    assert isinstance(table, DeltaTable), "it was created as one"
-    return table
