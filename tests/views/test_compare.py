@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import lakeview as lv
 from lakeview import views
 from lakeview.views.compare import rows
-from lakeview.views.compare.versions import BaseChoice
 from tests.builders.actions import add, metadata, protocol, remove
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -211,11 +210,9 @@ def test_a_renamed_column_is_compared_with_itself(tmp_path: Path) -> None:
 
 
 def test_bases_worth_choosing_are_offered_each_once(good: lv.Table) -> None:
-    assert views.compare.versions.base_choices(line(good), 6) == [
-        BaseChoice("the version before", 5),
-        BaseChoice("before the last schema change", 3),
-    ]
-    assert views.compare.versions.base_choices(line(good), 0) == []
+    choices = {5: "the version before", 3: "before the last schema change"}
+    assert views.compare.versions.base_choices(line(good), 6) == choices
+    assert views.compare.versions.base_choices(line(good), 0) == {}
 
 
 def test_of_more_rows_than_are_shown_lost_and_gained_ones_come_by_turns() -> None:

@@ -75,15 +75,15 @@ def offers(now: OpenTable) -> None:
     timeline = now.look.timeline()
     timestamps = dict(zip(timeline["version"], timeline["timestamp"], strict=True))
     links = st.container(horizontal=True, gap="small")
-    for choice in choices:
-        when = views.units.format_moment(timestamps.get(choice.version))
-        label = f"{choice.label} · {views.units.format_version(choice.version)}, {when}"
+    for version, why in choices.items():
+        when = views.units.format_moment(timestamps.get(version))
+        label = f"{why} · {views.units.format_version(version)}, {when}"
         links.button(
             f":blue[{escape(label)} :material/chevron_right:]",
-            key=f"offer-{choice.version}",
+            key=f"offer-{version}",
             type="tertiary",
             on_click=selection.select_base,
-            args=(choice.version,),
+            args=(version,),
         )
 
 

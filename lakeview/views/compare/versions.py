@@ -199,14 +199,6 @@ def _signed_text(number: int) -> str:
 _BEFORE_DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class BaseChoice:
-    """A version worth comparing with, and why."""
-
-    label: str
-    version: int
-
-
 def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
     """TIMELINE rows after version `first` up to `last`, whichever of them came first; none where one is missing,
     or is an off-branch commit: of two branches no commits lead from one to the other."""
@@ -217,12 +209,12 @@ def commits_between(timeline: pl.DataFrame, first: int, last: int) -> pl.DataFra
     return on_branch(timeline.slice(low + 1, high - low))
 
 
-def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
-    """Versions worth comparing one with: the one before, a day and a week before, before the last schema change and
-    before the last bad load. Each version once, and none of another branch."""
+def base_choices(timeline: pl.DataFrame, version: int) -> dict[int, str]:
+    """Versions worth comparing one with, and why: the one before, a day and a week before, before the last schema
+    change and before the last bad load. None of another branch."""
     place = timeline["version"].index_of(version)
     if not place:
-        return []
+        return {}
     earlier = on_branch(timeline.head(place))
     line = pl.concat([earlier, timeline.slice(place, 1)]).with_row_index("place")
     choices: dict[int, str] = {}
@@ -243,4 +235,4 @@ def base_choices(timeline: pl.DataFrame, version: int) -> list[BaseChoice]:
         last = line.filter(mark)["place"].max()
         if isinstance(last, int) and last > 0:
             offer(label, line.slice(last - 1, 1))
-    return [BaseChoice(label, other) for other, label in choices.items()]
+    return choices

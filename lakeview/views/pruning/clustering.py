@@ -68,14 +68,6 @@ _MOST_RANGES = 6_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Depth:
-    """How many ranges hold a place where one begins or ends: the mean of all of them, and the most."""
-
-    mean: float | None
-    most: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Scale:
     """Figures of `rows` files that were drawn at random as those of all `files`."""
 
@@ -211,11 +203,11 @@ def _versions(lives: pl.DataFrame, versions: int) -> int:
 def _at_version(live: pl.DataFrame) -> tuple[int, float | None, float | None, float | None, float | None]:
     ranges = live.filter("ranged")
     nulls = int(live["nulls"].sum())
-    depth = _depth(ranges)
-    if depth.mean is None:
+    depth, _ = _depth(ranges)
+    if depth is None:
         return live.height, (nulls / live.height if live.height else None), None, None, None
-    reads = depth.mean + live.height - ranges.height - nulls
-    return live.height, (ranges.height + nulls) / live.height, depth.mean, reads, reads / live.height
+    reads = depth + live.height - ranges.height - nulls
+    return live.height, (ranges.height + nulls) / live.height, depth, reads, reads / live.height
 
 
 def _measure(column: pl.DataFrame, records: pl.Series, scale: _Scale) -> tuple[object, ...]:
@@ -225,8 +217,7 @@ def _measure(column: pl.DataFrame, records: pl.Series, scale: _Scale) -> tuple[o
     nulls = _all_null(column, records)
     unknown = rows - ranges.height - nulls
     with_counts = rows - column["null_count"].null_count()
-    depth = _depth(_codes(ranges))
-    mean, most = scale.depth(pl.Series([depth.mean, depth.most], dtype=pl.Float64))
+    mean, most = scale.depth(pl.Series(_depth(_codes(ranges)), dtype=pl.Float64))
     reads = None if mean is None else mean + scale.count(unknown)
     return (
         files,
@@ -275,9 +266,10 @@ def _codes(ranges: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"low": both.head(low.len()), "high": both.tail(high.len())})
 
 
-def _depth(codes: pl.DataFrame) -> _Depth:
+def _depth(codes: pl.DataFrame) -> tuple[float | None, float | None]:
+    """How many ranges hold a place where one begins or ends: the mean of all of them, and the most."""
     if codes.is_empty():
-        return _Depth(None, None)
+        return None, None
     # places of a million files, evenly spread in the order of the values, tell the mean to a few parts in a million
     step = -(-codes.height // _MOST_MEASURED)
     ends = pl.DataFrame({"low": codes["low"].sort(), "high": codes["high"].sort()})
@@ -286,7 +278,7 @@ def _depth(codes: pl.DataFrame) -> _Depth:
     mean, most = at.mean(), at.max()
     assert isinstance(mean, float), "there is at least one range"
     assert isinstance(most, int), "depths are counts"
-    return _Depth(mean, most)
+    return mean, most
 
 
 def _depth_at(codes: pl.DataFrame, places: pl.Series) -> pl.Series:

@@ -7,9 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
+from lakeview.model.data_types import ArrayType, DataType, MapType
 from lakeview.model.printable import shorten, shorten_column
 from lakeview.model.schema import Schema, leaf_name
+from lakeview.model.type_tree import nodes
 from lakeview.views.schema.null_shares import each_column, share_of_column, shares_frame
 from lakeview.views.values import bound_texts
 
@@ -59,13 +60,9 @@ def schema_tree(
     STATISTICS leave out because files are partitioned by them the partition values tell all. `shares`: NULL_SHARES of
     the same statistics, where they have been computed; `absent`: ABSENT_SHARES.
     """
-    nodes = [
-        (leaf_name(path), depth, f.name, str(f.type), f.nullable, f.comment, f.id, leaf)
-        for path, depth, f, leaf in _nodes(schema.fields, ())
-    ]
     without_range = {leaf_name(path) for path, f in schema.leaves() if isinstance(f.type, ArrayType | MapType)}
     names = SCHEMA_TREE.names()
-    tree = pl.DataFrame(nodes, schema={n: SCHEMA_TREE[n] for n in names[:8]}, orient="row")
+    tree = pl.DataFrame(_rows(schema), schema={n: SCHEMA_TREE[n] for n in names[:8]}, orient="row")
     if statistics is None:
         return tree.with_columns(pl.lit(None, dtype=SCHEMA_TREE[n]).alias(n) for n in names[8:]).select(names)
     leaves = set(tree.filter("leaf")["path"].to_list())
@@ -109,30 +106,18 @@ def spread_evenly(versions: Sequence[int], limit: int = 24) -> list[int]:
     return [versions[round(i * step)] for i in range(limit)]
 
 
-def _nodes(
-    fields: Sequence[Field], above: tuple[str, ...], *, in_list: bool = False
-) -> Iterator[tuple[tuple[str, ...], int, Field, bool]]:
-    """Each field with path, depth and whether statistics can tell of it (a leaf reached through structs only)."""
-    for f in fields:
-        path = (*above, f.name)
-        yield path, len(above), f, not in_list and not isinstance(f.type, StructType)
-        match f.type:
-            case StructType(inner):
-                yield from _nodes(inner, path, in_list=in_list)
-            case ArrayType() | MapType():
-                yield from _nodes(_parts(f.type), path, in_list=True)
-            case _:
-                pass
-
-
-def _parts(type_: DataType) -> list[Field]:
-    match type_:
-        case ArrayType(element, contains_null):
-            return [Field("element", element, contains_null)]
-        case MapType(key, value, contains_null):
-            return [Field("key", key, nullable=False), Field("value", value, contains_null)]
-        case _:
-            return []
+def _rows(schema: Schema) -> Iterator[tuple[object, ...]]:
+    """The first eight columns of SCHEMA_TREE; statistics can tell of a leaf that is reached through structs only."""
+    leaves = {path for path, _ in schema.leaves()}
+    types: dict[tuple[str, ...], DataType] = {}
+    for path, type_, field in nodes(schema.fields):
+        types[path] = type_
+        place = (leaf_name(path), len(path) - 1, path[-1], str(type_))
+        if field is not None:
+            yield *place, field.nullable, field.comment, field.id, path in leaves
+        else:  # of a list or a map
+            has_nulls = path[-1] != "key" and getattr(types[path[:-1]], "contains_null", True)
+            yield *place, has_nulls, None, None, False
 
 
 def _by_partition(
