@@ -119,11 +119,7 @@ def with_partition_bounds(states: pl.DataFrame, frames: TableFrames, partition: 
     """PARTITION_HISTORY with `mark`, "≥" where `records` is the bound of its own files, as in `with_row_bounds` of
     PARTITION_SIZES, else ""."""
     bounds = _bounds(states, frames, lambda snapshot: least_records_of(snapshot, partition))
-    rows = states.join(bounds, on="version", how="left", maintain_order="left")
-    mark = pl.when(pl.col("records").is_null() & pl.col("bound").is_not_null()).then(
-        pl.lit("\N{GREATER-THAN OR EQUAL TO}")
-    )
-    return rows.with_columns(mark=mark.otherwise(pl.lit("")), records=pl.coalesce("records", "bound")).drop("bound")
+    return views.sums.with_least(states.join(bounds, on="version", how="left", maintain_order="left"), "bound")
 
 
 def _bounds(versions: pl.DataFrame, frames: TableFrames, bound_of: Callable[[Snapshot], int | None]) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """Tables of a lake, each read once, to one ranked list: what needs attention first."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -28,34 +28,41 @@ class LakeState(StrEnum):
     UNREAD = "not read"
 
 
-LAKE = pl.Schema(
-    {
-        "name": pl.String(),
-        "address": pl.String(),
-        "format": pl.String(),
-        "state": pl.String(),
-        "verdict": pl.String(),
-        "finding": pl.String(),
-        "page": pl.String(),
-        "version": pl.Int64(),
-        "records": pl.Int64(),
-        "records_bound": pl.Boolean(),
-        "bytes": pl.Int64(),
-        "files": pl.Int64(),
-        "last": pl.Datetime("ms", "UTC"),
-        "age": pl.Duration("ms"),
-        "usual": pl.Duration("ms"),
-        "late": pl.Boolean(),
-        "broken": pl.Int64(),
-        "attention": pl.Int64(),
-        "small_share": pl.Float64(),
-        "versions": pl.Int64(),
-        "retained": pl.Int64(),
-        "retained_bound": pl.Boolean(),
-        "retained_gap": pl.String(),
-        "judged": pl.String(),
-    }
-)
+@dataclass(frozen=True, slots=True)
+class LakeEntry:
+    """One table of a lake: a row of LAKE."""
+
+    name: str
+    address: str
+    format: str
+    state: LakeState = LakeState.UNREAD
+    verdict: str | None = None
+    finding: str | None = None
+    page: str | None = None
+    version: int | None = None
+    records: int | None = None
+    records_bound: bool | None = None
+    bytes: int | None = None
+    files: int | None = None
+    last: datetime | None = None
+    age: timedelta | None = None
+    usual: timedelta | None = None
+    late: bool | None = None
+    broken: int | None = None
+    attention: int | None = None
+    small_share: float | None = None
+    versions: int | None = None
+    retained: int | None = None
+    retained_bound: bool | None = None
+    retained_gap: str | None = None
+    judged: str | None = None
+
+
+_TYPES: Mapping[Any, pl.DataType] = {
+    int | None: pl.Int64(), float | None: pl.Float64(), bool | None: pl.Boolean(),
+    datetime | None: pl.Datetime("ms", "UTC"), timedelta | None: pl.Duration("ms"),
+}  # fmt: skip
+LAKE = pl.Schema({field.name: _TYPES.get(field.type, pl.String()) for field in fields(LakeEntry)})
 """One row a table, by what needs attention: LakeState, how many findings are broken and need attention, lateness, size.
 `verdict` and `finding` (the worst, with its evidence; null if nothing needs attention) are sentences, of an unreadable
 table why it is so; `page` shows the finding best; `age` of the last commit that changed data and the `usual` gap
@@ -89,36 +96,6 @@ MOST_STATISTICS = 500_000
 """Tables of more files or commits are judged by their newest version, their commits and the listing of their log alone,
 and those of more statistics (files times columns) without them: a lake holds many tables, and each is read in about a
 second."""
-
-
-@dataclass(frozen=True, slots=True)
-class LakeEntry:
-    """One table of a lake: a row of LAKE, its fields as there."""
-
-    name: str
-    address: str
-    format: str
-    state: LakeState = LakeState.UNREAD
-    verdict: str | None = None
-    finding: str | None = None
-    page: str | None = None
-    version: int | None = None
-    records: int | None = None
-    records_bound: bool | None = None
-    bytes: int | None = None
-    files: int | None = None
-    last: datetime | None = None
-    age: timedelta | None = None
-    usual: timedelta | None = None
-    late: bool | None = None
-    broken: int | None = None
-    attention: int | None = None
-    small_share: float | None = None
-    versions: int | None = None
-    retained: int | None = None
-    retained_bound: bool | None = None
-    retained_gap: str | None = None
-    judged: str | None = None
 
 
 def lake_columns(entry: LakeEntry, tree: pl.DataFrame) -> pl.DataFrame:

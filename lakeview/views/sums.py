@@ -55,10 +55,26 @@ def flows(files: pl.DataFrame, by: pl.Expr | str, way: str, records: str = "reco
     )
 
 
-def zero_without_files(way: str) -> list[pl.Expr]:
-    """`bytes` and `records` of `flows`, joined: 0 where no file is there; null still where a file's are unknown."""
-    none = pl.col(f"files_{way}").is_null()
-    return [pl.when(none).then(0).otherwise(name).alias(name) for name in (f"bytes_{way}", f"records_{way}")]
+def zero_where(none: pl.Expr, *columns: str) -> list[pl.Expr]:
+    """These columns with 0 where there is nothing to count; null still where a file's count is unknown."""
+    return [pl.when(none).then(0).otherwise(name).alias(name) for name in columns]
+
+
+def zero_without_files() -> list[pl.Expr]:
+    """`bytes` and `records` of `flows`, added and removed, joined: 0 where no file is there."""
+    return [
+        column
+        for way in ("added", "removed")
+        for column in zero_where(pl.col(f"files_{way}").is_null(), f"bytes_{way}", f"records_{way}")
+    ]
+
+
+def with_least(rows: pl.DataFrame, least: str) -> pl.DataFrame:
+    """Rows with the bound `least`, a column that is dropped, where `records` are unknown, and `mark`: "≥" there, else
+    ""."""
+    is_bound = pl.col("records").is_null() & pl.col(least).is_not_null()
+    mark = pl.when(is_bound).then(pl.lit("\N{GREATER-THAN OR EQUAL TO}")).otherwise(pl.lit(""))
+    return rows.with_columns(mark=mark, records=pl.coalesce("records", least)).drop(least)
 
 
 def total_of(values: pl.Series) -> int | None:

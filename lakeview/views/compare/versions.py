@@ -86,7 +86,7 @@ def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
     difference = every
     for part in (*parts, counts):
         difference = difference.join(part, on="partition_text", how="left", nulls_equal=True, maintain_order="left")
-    difference = difference.with_columns(*zero_without_files("added"), *zero_without_files("removed"))
+    difference = difference.with_columns(zero_without_files())
     file_counts = [n for n in PARTITION_DIFF.names()[1:] if n.startswith("files")]
     return difference.with_columns(pl.col(file_counts).fill_null(0)).select(PARTITION_DIFF.names()).cast(PARTITION_DIFF)
 

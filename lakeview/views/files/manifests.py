@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview.model.frames import PARTITION_SPECS, UTC_MILLIS
+from lakeview.views.sums import zero_where
 
 SPEC_USE = pl.Schema(
     {**PARTITION_SPECS, "files": pl.Int64(), "rows": pl.Int64(), "manifests": pl.Int64(), "state": pl.String()}
@@ -90,7 +91,7 @@ def spec_use(specs: pl.DataFrame, manifests: pl.DataFrame) -> pl.DataFrame:
     specs_with_counts = specs.join(counts, on="spec_id", how="left", maintain_order="left")
     is_unused = pl.col("manifests").is_null()
     return specs_with_counts.with_columns(
-        *(pl.when(is_unused).then(0).otherwise(pl.col(name)).alias(name) for name in ("files", "rows", "manifests")),
+        *zero_where(is_unused, "files", "rows", "manifests"),
         state=pl.when("default").then(pl.lit("new files")).when(is_unused).then(pl.lit("unused")).otherwise(pl.lit("")),
     ).cast(SPEC_USE)
 

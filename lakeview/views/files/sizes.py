@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.model.addresses import is_absolute
 from lakeview.model.column_values import least_records
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.sums import at_least, total
+from lakeview.views.sums import at_least, total, zero_where
 from lakeview.views.thresholds import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.timeline.lifetimes import additions
 from lakeview.views.units import BYTE_UNITS, EN_DASH, count_text, format_percent
@@ -122,8 +122,7 @@ def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
     bins = pl.DataFrame(rows, schema=schema, orient="row")
     return (
         bins.join(counts, on="place", how="left", maintain_order="left")
-        .with_columns(bytes=pl.when(pl.col("files").is_null()).then(0).otherwise("bytes"))
-        .with_columns(pl.col("files").fill_null(0))
+        .with_columns(zero_where(pl.col("files").is_null(), "files", "bytes"))
         .select(FILE_SIZES.names())
         .cast(FILE_SIZES)
     )

@@ -63,7 +63,7 @@ def partition_history(
     stays = pl.col("stays_added").is_not_null()
     rows_deleted = pl.when(stays).then(pl.col("rows_removed") - pl.col("rows_added")).otherwise(0)
     is_touched = stays | pl.col("files_added").is_not_null() | pl.col("files_removed").is_not_null()
-    changes = changes.with_columns(*zero_without_files("added"), *zero_without_files("removed")).with_columns(
+    changes = changes.with_columns(zero_without_files()).with_columns(
         pl.col("files_added", "files_removed").fill_null(0),
         records_added=pl.col("records_added") + (-rows_deleted).clip(0).fill_null(0),
         records_removed=pl.col("records_removed") + rows_deleted.clip(0),

@@ -18,6 +18,7 @@ from lakeview.views.partitions.keys import (
     whole_sequence,
 )
 from lakeview.views.partitions.sizes import PARTITION_SIZES
+from lakeview.views.sums import zero_where
 from lakeview.views.thresholds import LATE_PARTITION_STEPS
 
 TIME_PARTITIONS = pl.Schema(
@@ -92,11 +93,10 @@ def time_partitions(names: Sequence[str], sizes: pl.DataFrame) -> tuple[Grain, p
     every = pl.DataFrame({"start": steps, "label": labels})
     all_steps = every.join(rows.drop("label"), on="start", how="left", maintain_order="left")
     partitions = all_steps.with_columns(
+        zero_where(pl.col("partition_text").is_null(), "files", "records", "bytes"),
         missing=pl.col("partition_text").is_null(),
         partition_text=pl.coalesce("partition_text", format_expression("{}={}", pl.lit(names[0]), "label")),
-        records=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("records"),
-        bytes=pl.when(pl.col("partition_text").is_null()).then(0).otherwise("bytes"),
-    ).with_columns(pl.col("files").fill_null(0))
+    )
     return key.grain, partitions.select(TIME_PARTITIONS.names()).cast(TIME_PARTITIONS)
 
 
@@ -115,12 +115,7 @@ def with_gaps(sizes: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     every = steps.select("partition_text")
     all_steps = every.join(sizes, on="partition_text", how="left", maintain_order="left")
     rest = sizes.join(every, on="partition_text", how="anti", nulls_equal=True, maintain_order="left")
-    step_sizes = all_steps.with_columns(
-        records=pl.when(pl.col("files").is_null()).then(0).otherwise("records"),
-        bytes=pl.when(pl.col("files").is_null()).then(0).otherwise("bytes"),
-        share=pl.when(pl.col("files").is_null()).then(0.0).otherwise("share"),
-        files=pl.col("files").fill_null(0),
-    )
+    step_sizes = all_steps.with_columns(zero_where(pl.col("files").is_null(), "files", "records", "bytes", "share"))
     return pl.concat([step_sizes.select(PARTITION_SIZES.names()).cast(PARTITION_SIZES), rest])
 
 

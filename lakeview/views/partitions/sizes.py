@@ -15,7 +15,7 @@ from lakeview.views.partitions.keys import (
     time_key,
     whole_sequence,
 )
-from lakeview.views.sums import total
+from lakeview.views.sums import total, with_least
 
 PARTITION_SIZES = pl.Schema(
     {
@@ -82,11 +82,7 @@ def with_row_bounds(sizes: pl.DataFrame, snapshot: Snapshot) -> pl.DataFrame:
     """PARTITION_SIZES with the least number of rows where the exact one is unknown and the log proves one, and `mark`:
     "≥" there, else "". The same bound as for the whole table (`least_records`)."""
     least = _least_records(snapshot, sizes.filter(pl.col("records").is_null())["partition_text"])
-    rows = sizes.join(least, on="partition_text", how="left", maintain_order="left")
-    mark = pl.when(pl.col("records").is_null() & pl.col("least").is_not_null()).then(
-        pl.lit("\N{GREATER-THAN OR EQUAL TO}")
-    )
-    return rows.with_columns(mark=mark.otherwise(pl.lit("")), records=pl.coalesce("records", "least")).drop("least")
+    return with_least(sizes.join(least, on="partition_text", how="left", maintain_order="left"), "least")
 
 
 def least_records_of(snapshot: Snapshot, partition: str) -> int | None:

@@ -15,7 +15,7 @@ from lakeview.predicates.evaluation import not_evaluated
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.printing import SQLPrinter
 from lakeview.predicates.tree import IsIn, IsNull, Path, Unknown, map_leaves, paths
-from lakeview.views.sums import total, total_of
+from lakeview.views.sums import total, total_of, zero_where
 from lakeview.views.values import TEXT_LENGTH, digits_of, value_text
 
 REASONS = ("kept", "partition", "range", "nulls")
@@ -126,8 +126,7 @@ def explain_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
     counts = verdicts.group_by("reason").agg(files=pl.len().cast(pl.Int64), bytes=total("size"))
     reasons = pl.DataFrame({"reason": REASONS})
     rows = reasons.join(counts, on="reason", how="left", maintain_order="left")
-    none = pl.col("files").is_null()
-    return rows.with_columns(pl.when(none).then(0).otherwise(n).alias(n) for n in ("files", "bytes")).cast(EXPLAINED)
+    return rows.with_columns(zero_where(pl.col("files").is_null(), "files", "bytes")).cast(EXPLAINED)
 
 
 def read_cost(verdicts: pl.DataFrame) -> ReadCost:

@@ -1,7 +1,8 @@
 """Trends of loads to anomalies and findings: what was not as expected in which load, by whom, and who repaired it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -68,8 +69,8 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
     sudden = _sudden(changes)
     reasons = {**sudden, **_taken_back(sudden, timeline)}
     losses = row_losses(timeline)
-    for load, more in [*_losses(losses), *_repeats(changes, timeline), *_volumes(timeline), *_lags(changes, timeline)]:
-        reasons.setdefault(load, []).append(more)
+    for load, text, column in chain(_of_rows(losses, changes, timeline), _lags(changes, timeline)):
+        reasons.setdefault(load, []).append((text, column))
     other_loads = timeline.filter(
         pl.col("suspicious") & pl.col("taken_back_by").is_null() & pl.col("note").is_not_null()
     )
@@ -198,8 +199,7 @@ def _nulls(rows: pl.DataFrame) -> _Reason:
         f"{_short(first['column'])} is null in {format_percent(first['null_share'])}{of}, "
         f"expected {format_percent(first['usual'])}"
     )
-    others = [_short(column) for column in rows["column"][1:]]
-    return f"{text}; also {first_few(others)}" if others else text, str(first["column"])
+    return _with_others(text, rows)
 
 
 def _ranges(rows: pl.DataFrame) -> _Reason:
@@ -210,42 +210,27 @@ def _ranges(rows: pl.DataFrame) -> _Reason:
     value, usual = (first["high"], first["usual_high"]) if above else (first["low"], first["usual_low"])
     words = ("reaches", "at most") if above else ("goes down to", "at least")
     text = f"{_short(first['column'])} {words[0]} {format_figure(value)}, expected {words[1]} {format_figure(usual)}"
+    return _with_others(text, rows)
+
+
+def _with_others(text: str, rows: pl.DataFrame) -> _Reason:
+    """A text about the first column, with the names of the others."""
     others = [_short(column) for column in rows["column"][1:]]
-    return f"{text}; also {first_few(others)}" if others else text, str(first["column"])
+    return f"{text}; also {first_few(others)}" if others else text, str(rows["column"][0])
 
 
-def _losses(losses: pl.DataFrame) -> list[tuple[int, _Reason]]:
-    """Overwrites that leave far fewer rows than there were."""
-    return [
-        (version, (f"replaces {count_text(before, 'row')} by {records:,}", None))
-        for version, records, before in losses.select("version", "records", "records_before").iter_rows()
-    ]
-
-
-def _repeats(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
-    """Loads that bring the rows of an earlier one again."""
-    return [
-        (
-            version,
-            (f"the same {count_text(records, 'row')} as {format_version(earlier)}, it seems: {_equal(columns)}", None),
-        )
-        for version, earlier, records, columns in repeated_loads(changes, timeline).iter_rows()
-    ]
-
-
-def _equal(columns: int) -> str:
-    return f"nulls, min and max are equal in {count_text(columns, 'column')}"
-
-
-def _volumes(timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
-    """Loads of far more or far fewer rows than usual."""
-    rows = rows_trend(timeline)
-    usual = (rows["band_low"] + rows["band_high"]) / 2
-    outside = rows.with_columns(usual=usual).filter("outside").drop_nulls("usual")
-    return [
-        (version, (f"{_rows(value)}, expected {format_count(often)}", None))
-        for version, value, often in outside.select("version", "value", "usual").iter_rows()
-    ]
+def _of_rows(losses: pl.DataFrame, changes: pl.DataFrame, timeline: pl.DataFrame) -> Iterator[tuple[int, str, None]]:
+    """Overwrites that leave far fewer rows than there were, loads that bring the rows of an earlier one again, and
+    loads of far more or far fewer rows than usual."""
+    for version, records, before in losses.select("version", "records", "records_before").iter_rows():
+        yield version, f"replaces {count_text(before, 'row')} by {records:,}", None
+    for version, earlier, records, columns in repeated_loads(changes, timeline).iter_rows():
+        rows, equal = count_text(records, "row"), count_text(columns, "column")
+        same = f"the same {rows} as {format_version(earlier)}, it seems"
+        yield version, f"{same}: nulls, min and max are equal in {equal}", None
+    outside = rows_trend(timeline).filter("outside").drop_nulls(["band_low", "band_high"])
+    for version, value, low, high in outside.select("version", "value", "band_low", "band_high").iter_rows():
+        yield version, f"{_rows(value)}, expected {format_count((low + high) / 2)}", None
 
 
 def _short(column: str) -> str:
@@ -257,30 +242,20 @@ def _rows(number: float | None) -> str:
     return f"{format_count(number)} {'row' if number == 1 else 'rows'}"
 
 
-def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> list[tuple[int, _Reason]]:
+def _lags(changes: pl.DataFrame, timeline: pl.DataFrame) -> Iterator[tuple[int, str, str]]:
     """Loads whose newest event lies far longer back than that of the loads around, or far beyond the commit, not those
     of a late partition; and loads with single events of other years."""
     column = event_column(changes)
     if column is None:
-        return []
+        return
     rows = lag_trend(changes, column)
     late_partitions = timeline.filter(pl.col("label").str.starts_with(LATE_PARTITION))
     late = rows.filter("outside").join(late_partitions, on="version", how="anti", maintain_order="left")
     late = late.with_columns(more=pl.col("value") - pl.col("band_high")).drop_nulls("more")
-    lags: list[tuple[int, _Reason]] = [
-        (version, (f"{_short(column)} {_lag(value, more)}", column))
-        for version, value, more in late.select("version", "value", "more").iter_rows()
-        if max(-value, more) >= 1
-    ]
-    back = far_back(changes, column).iter_rows()
-    return lags + [
-        (load, (f"{_short(column)} goes back {count_text(round(days), 'day')} before the commit", column))
-        for load, days in back
-    ]
-
-
-def _lag(days: float, more: float) -> str:
-    """How a newest event lies, so many days before its load, `more` than the loads around."""
-    if days < 0:
-        return f"reaches {count_text(round(-days), 'day')} beyond the commit"
-    return f"is {count_text(round(more), 'day')} later than expected"
+    for version, days, more in late.select("version", "value", "more").iter_rows():
+        beyond = f"reaches {count_text(round(-days), 'day')} beyond the commit"
+        later = f"is {count_text(round(more), 'day')} later than expected"
+        if max(-days, more) >= 1:
+            yield version, f"{_short(column)} {beyond if days < 0 else later}", column
+    for version, days in far_back(changes, column).iter_rows():
+        yield version, f"{_short(column)} goes back {count_text(round(days), 'day')} before the commit", column
