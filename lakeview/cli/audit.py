@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from lakeview.cli.commands import command, echo_lines, echo_sentence, finding_lines, open_address
-from lakeview.cli.text import as_json
+from lakeview.cli.commands import command, finding_lines, open_address
+from lakeview.cli.text import as_json, echo_lines, echo_sentence
 from lakeview.cli.versions import version_number
 
 VIOLATED = 1

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, echo_lines, echo_sentence, look_at, open_address, record, report
-from lakeview.cli.text import as_json
+from lakeview.cli.commands import command, look_at, open_address, record, report
+from lakeview.cli.text import as_json, echo_frame, echo_lines, echo_sentence
 from lakeview.cli.versions import ref_option, snapshot_named, version_option, with_names
 
 if TYPE_CHECKING:

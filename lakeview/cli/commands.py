@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.text import as_json, hanging, pairs, table, width
+from lakeview.cli.text import as_json, echo_frame, echo_lines, echo_sentence, hanging, pairs, width
 from lakeview.cli.versions import (
     at_option,
     fit_columns,
@@ -27,8 +27,6 @@ from lakeview.model.findings import Finding, Severity, severity_counts
 from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from lakeview.inspection import Inspection
     from lakeview.model.snapshot import Snapshot
     from lakeview.model.table import Table
@@ -115,27 +113,6 @@ def look_at(address: str, options: dict[str, Any], version: str | None, ref: str
 
     table = open_address(address, options)
     return inspect(table, version_number(table, version), ref=ref)
-
-
-def echo_lines(lines: Iterable[str]) -> None:
-    """Print lines."""
-    for line in lines:
-        click.echo(line)
-
-
-def echo_sentence(sentence: str, head: str = "") -> None:
-    """Print an answer in words, wrapped to the terminal, behind its head."""
-    echo_lines(hanging(head, printable(sentence), width()))
-
-
-def echo_frame(frame: pl.DataFrame, machine: bool, nothing: str, *, is_data: bool = False) -> None:
-    """Print a frame, or `nothing` where it has no rows. `is_data`: it holds rows of a table."""
-    if machine:
-        click.echo(as_json(frame.to_dicts()))
-    elif frame.is_empty():
-        click.echo(nothing)
-    else:
-        echo_lines(table(frame, limit=width(), is_data=is_data))
 
 
 @command(

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, echo_sentence, look_at
-from lakeview.cli.text import as_json
+from lakeview.cli.commands import command, look_at
+from lakeview.cli.text import as_json, echo_frame, echo_sentence
 from lakeview.cli.versions import ref_option, version_option
 
 _READS = {"yes": "reads", "no": "fails", "unknown": "unknown"}

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from lakeview.cli.commands import command, echo_frame, echo_lines, echo_sentence, open_address
-from lakeview.cli.text import hanging, table, width
+from lakeview.cli.commands import command, open_address
+from lakeview.cli.text import echo_frame, echo_lines, echo_sentence, hanging, table, width
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.errors import NotATableError
 from lakeview.model.printable import printable

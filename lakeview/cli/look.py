@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, echo_sentence, open_address
-from lakeview.cli.text import width
+from lakeview.cli.commands import command, open_address
+from lakeview.cli.text import echo_frame, echo_sentence, width
 from lakeview.cli.versions import at_option, ref_option, snapshot_named, version_number, version_option, version_text
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import printable

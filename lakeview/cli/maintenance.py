@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, open_address
-from lakeview.cli.text import as_json, duration
+from lakeview.cli.commands import command, open_address
+from lakeview.cli.text import as_json, duration, echo_frame
 from lakeview.model.errors import InvalidRequestError
 
 if TYPE_CHECKING:

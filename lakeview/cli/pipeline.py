@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from lakeview.cli.commands import echo_frame
+from lakeview.cli.text import echo_frame
 from lakeview.model.clock import system_clock
 from lakeview.model.errors import MissingExtraError, NotATableError
 from lakeview.model.printable import printable

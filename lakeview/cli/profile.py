@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import command, echo_frame, open_address
+from lakeview.cli.commands import command, open_address
 from lakeview.cli.look import columns_option, rows_read, where_option
-from lakeview.cli.text import as_json
+from lakeview.cli.text import as_json, echo_frame
 from lakeview.cli.versions import version_number, version_option
 from lakeview.jobs import Progress, Request, SparkJobs
 from lakeview.model.printable import count_text

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import echo_frame
-from lakeview.cli.text import duration
+from lakeview.cli.text import duration, echo_frame
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import printable
 

@@ -203,3 +203,24 @@ def plain(value: object) -> Any:
         case bytes():
             return value.hex()
     return str(value)
+
+
+def echo_lines(lines: Iterable[str]) -> None:
+    """Print lines."""
+    for line in lines:
+        click.echo(line)
+
+
+def echo_sentence(sentence: str, head: str = "") -> None:
+    """Print an answer in words, wrapped to the terminal, behind its head."""
+    echo_lines(hanging(head, printable(sentence), width()))
+
+
+def echo_frame(frame: pl.DataFrame, machine: bool, nothing: str, *, is_data: bool = False) -> None:
+    """Print a frame, or `nothing` where it has no rows. `is_data`: it holds rows of a table."""
+    if machine:
+        click.echo(as_json(frame.to_dicts()))
+    elif frame.is_empty():
+        click.echo(nothing)
+    else:
+        echo_lines(table(frame, limit=width(), is_data=is_data))
