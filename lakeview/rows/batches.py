@@ -11,8 +11,9 @@ import pyarrow as pa
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import first_few
 
-_AHEAD = 2
-"""Batches that are read before they are asked for: each is held in memory."""
+_AHEAD = 3
+"""Batches that are read before they are asked for: each is held in memory. A row group is two or three of them: where
+two are there, an optimize of large files takes a quarter more time (benches/bench_writer.py)."""
 
 Frame: TypeAlias = pl.DataFrame | pa.Table | pa.RecordBatch | pa.RecordBatchReader
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pyarrow as pa
 
-from lakeview.rows.open_files import OpenFiles
+from lakeview.rows.open_files import OpenFiles, split_rows
 
 
 class Recorded:
@@ -33,3 +34,20 @@ def test_two_batches_of_a_data_file_are_a_row_group() -> None:
     batches = [pa.record_batch({"id": pa.nulls(65_536)})] * 5
     files: OpenFiles[None, list[int]] = OpenFiles(lambda _: Recorded())
     assert files.write_all(batches, lambda rows: [((), None, rows)]) == [[131_072, 131_072, 65_536]]
+
+
+def test_rows_of_one_partition_are_not_copied() -> None:
+    rows = pa.table({"id": [1, 2, 3]})
+    ((values, part),) = split_rows(rows, pl.DataFrame({"^x$": [float("nan")] * 3, "day": [None] * 3}))
+    assert (str(values), part["id"].chunk(0).buffers()[1].address) == (
+        "{'^x$': nan, 'day': None}",
+        rows["id"].chunk(0).buffers()[1].address,
+    )
+
+
+def test_rows_of_two_zeros_are_two_partitions() -> None:
+    rows = pa.table({"id": [1, 2]})
+    assert [str(values) for values, _ in split_rows(rows, pl.DataFrame({"x": [-0.0, 0.0]}))] == [
+        "{'x': -0.0}",
+        "{'x': 0.0}",
+    ]
