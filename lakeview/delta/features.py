@@ -110,8 +110,7 @@ def column_mapping_mode(
     features that support the columnMapping table feature" (delta protocol, Column Mapping). UnsupportedTableError for a
     mode that is none of the three.
     """
-    version = protocol.min_reader_version
-    if version != 2 and not (version == 3 and "columnMapping" in (protocol.reader_features or ())):
+    if not supports_column_mapping(protocol):
         return "none"
     mode = properties.get("delta.columnMapping.mode", "none")
     mapping = _MODES.get(mode.lower())
@@ -123,6 +122,12 @@ def column_mapping_mode(
             kind="unsupported-column-mapping",
         )
     return mapping
+
+
+def supports_column_mapping(protocol: TableProtocol) -> bool:
+    """Whether columns may be mapped under a protocol."""
+    version = protocol.min_reader_version
+    return version == 2 or (version == 3 and "columnMapping" in (protocol.reader_features or ()))
 
 
 def check_writable(protocol: TableProtocol, active: frozenset[str], address: str) -> None:

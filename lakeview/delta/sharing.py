@@ -12,7 +12,7 @@ import polars as pl
 
 from lakeview.delta.change_log import ChangedFile, ChangeLog, CommitChanges, FileAction
 from lakeview.delta.data.change_plan import change_files
-from lakeview.delta.data.changes import ChangeScan
+from lakeview.delta.data.changes import ChangeScan, Columns
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.partition_values import parse_values, partition_fields
@@ -50,7 +50,6 @@ from lakeview.model.schema import Schema
 from lakeview.model.table import Table
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.model.type_tree import fields_below, nodes
-from lakeview.rows.field_places import Match
 
 __all__ = [
     "CLIENT_FEATURES", "LOG_FOLDER", "Action", "AddCDCFile", "AddFile", "ChangeLog", "ChangeScan", "ChangedFile",
@@ -239,10 +238,9 @@ def change_scan(
     files = (
         change_files(commits, file_actions(commits, head.address))
         .join(timestamps, on="version", how="left", maintain_order="left")
-        .with_columns(pl.lit(value=True).alias("feed"))
+        .with_columns(pl.lit(value=True).alias("feed"), pl.lit(0).alias("era"))
     )
-    match: Match = "id" if mode == "id" else "name"
-    return ChangeScan(files, schema, match, head.address)
+    return ChangeScan(files, [Columns(schema, "id" if mode == "id" else "name", None)], head.address)
 
 
 def _last_schema(head: TableHead, schemas: Sequence[tuple[int, Metadata]], max_depth: int) -> tuple[Schema, str]:

@@ -1,11 +1,12 @@
 """A log's versions to replayed states, cached, with the schema and the description that each has."""
 
 import threading
+from collections.abc import Iterator
 
 from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.readability import check_data_files
-from lakeview.delta.features import check_readable
+from lakeview.delta.features import check_readable, column_mapping_mode, supports_column_mapping
 from lakeview.delta.log.definitions import Definitions
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.replay import Replay
@@ -57,6 +58,18 @@ class States:
     def partitions(self, state: Replay) -> list[Field]:
         """The partition columns in a state."""
         return partition_fields(self.schema(state), state.metadata.partition_columns or [])
+
+    def mappings(self, earlier: Replay, later: Replay) -> Iterator[Schema]:
+        """The schemas with which column mapping ended between two versions, newest first: since then the names of
+        columns are those in files."""
+        may_have_ended = any(f.stored_name == f.name for f in self.schema(later))
+        if not may_have_ended or not any(supports_column_mapping(s.table_protocol) for s in (earlier, later)):
+            return
+        for version in reversed(self._definitions.changes(earlier.version, later.version)):
+            before, after = self._replay(version - 1), self._replay(version)
+            modes = [column_mapping_mode(state.table_protocol, state.properties) for state in (before, after)]
+            if modes[0] != "none" == modes[1]:
+                yield self.schema(before)
 
     def require_parquet(self, state: Replay) -> None:
         """UnsupportedTableError if the rows of a state are in files of another format, or of types changed wrongly."""

@@ -267,7 +267,8 @@ class DeltaTable(Operations, OneLine):
         for state in ends:
             self._states.require_parquet(state)
         first, last = ((state, self._states.schema(state)) for state in ends)
-        difference = end_difference(first, last, self.address)
+        mappings = self._states.mappings(*sorted(ends, key=lambda state: state.version))
+        difference = end_difference(first, last, mappings, self.address)
         return RangeRead(
             difference.plan,
             partial(difference.rows, self.storage),

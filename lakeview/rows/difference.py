@@ -59,7 +59,7 @@ class Difference:
             (
                 replace(
                     task,
-                    schema=Schema(fields[:-1]),
+                    schema=Schema(change_schema(task.schema).fields[: len(self.schema)]),
                     constants={names.get(n, n): value for n, value in task.constants.items()},
                 ),
                 kind,
@@ -84,7 +84,8 @@ class Difference:
 
     def _side(self, kind: str, tasks: Sequence[FileTask], storage: Storage) -> pl.LazyFrame:
         names = change_schema(self.schema).names[: len(self.schema)]  # one of the table's may be called _change_type
-        rows = lazy_rows(lambda _where: iter(tasks), self.schema, storage)
+        schema = next((task.schema for task in tasks), self.schema)
+        rows = lazy_rows(lambda _where: iter(tasks), schema, storage)
         rows = rows.rename(dict(zip(self.schema.names, names, strict=True)))
         return rows.with_columns(pl.lit(kind).alias(CHANGE_TYPE))
 

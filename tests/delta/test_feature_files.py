@@ -126,8 +126,11 @@ def test_names_that_columns_exchanged_are_not_mistaken(tmp_path: Path) -> None:
     assert table.scan().collect().equals(rows)
     assert table.scan().filter(pl.col("a") > 3).collect().height == 3
     check_others(table)
-    with pytest.raises(InvalidRequestError, match="cannot be read with one schema"):
-        table.changes(table.latest_version - 1)
+    with pytest.raises(InvalidRequestError, match="column a was renamed to b"):
+        table.changes(1)
+    assert table.difference(1).select("_change_type", "a", "b").collect().rows() == [
+        (kind, *row) for kind in ("delete", "insert") for row in ((4, 1), (5, None), (6, None))
+    ]
 
 
 def test_identity_columns_count_on_after_mapping(tmp_path: Path) -> None:

@@ -1,19 +1,20 @@
 """A log and two versions to a ChangeScan: which commits, what held when, what is a change, and may they be read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 
 import polars as pl
 
 from lakeview.delta.data.change_plan import CHANGE_FILES, change_files
-from lakeview.delta.data.changes import ChangeScan
-from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.changes import ChangeScan, Columns
+from lakeview.delta.data.column_mapping import as_before, table_schema
 from lakeview.delta.data.type_widening import common_incompatibility, incompatibility
-from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, column_mapping_mode
+from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, ColumnMappingMode, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.commits import Commit, only
-from lakeview.delta.log.file_actions import file_actions
+from lakeview.delta.log.file_actions import file_actions, text_maps
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
@@ -21,7 +22,6 @@ from lakeview.delta.log.times import CommitTimes, first_version_from, in_commit_
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
-from lakeview.rows.field_places import Match
 
 StateOf = Callable[[int], Replay]
 _CHUNK = 256
@@ -30,10 +30,12 @@ _FEED = "delta.enableChangeDataFeed"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What holds from a version on: its schema, whether it is partitioned, and whether it records a change feed."""
+    """What holds from a version on: its schema, how columns are mapped, whether it is partitioned, and whether it
+    records a change feed."""
 
     version: int
     schema: Schema
+    mapping: ColumnMappingMode
     is_partitioned: bool
     feed: bool
 
@@ -81,10 +83,10 @@ def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> Chang
     """
     _check_there(log, start, end)
     last = state_of(end)
-    schema = _layout(log, end, last.table_protocol, last.metadata).schema
+    layout = _layout(log, end, last.table_protocol, last.metadata)
     contents = _walk(log, state_of, min(start, end), start, end)
     files = pl.concat(contents.files)
-    _check_schemas(log, contents.layouts, schema, start, end)
+    _check_schemas(log, contents.layouts, layout.schema, start, end)
     first_in_commit = in_commit_start(last.table_protocol, last.properties)
     times = CommitTimes(log, first_in_commit).frame(contents.times).select("version", "timestamp")
     files = files.join(times, on="version", how="left", maintain_order="left")
@@ -92,8 +94,8 @@ def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> Chang
     files = files.join_asof(feeds.set_sorted("from"), left_on="version", right_on="from", check_sortedness=False)
     if any(layout.is_partitioned for layout in contents.layouts):
         files = _fill_partition_values(log, state_of, contents, files, start)
-    match: Match = "id" if column_mapping_mode(last.table_protocol, last.properties) == "id" else "name"
-    return ChangeScan(files, schema, match, log.storage.root)
+    columns = [*_columns_before(contents.layouts, layout.schema), _columns(layout, layout.schema, None)]
+    return ChangeScan(_with_last_names(files, columns), columns, log.storage.root)
 
 
 def _check_there(log: TableLog, start: int, end: int) -> None:
@@ -151,7 +153,8 @@ def _newest(commit: Commit, protocol: TableProtocol, metadata: Metadata) -> tupl
 def _layout(log: TableLog, version: int, protocol: TableProtocol, metadata: Metadata) -> Layout:
     depth = log.storage.config.max_schema_depth
     schema = table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=depth)
-    return Layout(version, schema, bool(metadata.partition_columns), _feed(protocol, metadata))
+    mapping = column_mapping_mode(protocol, metadata.properties)
+    return Layout(version, schema, mapping, bool(metadata.partition_columns), _feed(protocol, metadata))
 
 
 def _feed(protocol: TableProtocol, metadata: Metadata) -> bool:
@@ -173,9 +176,13 @@ def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, sta
         # "as we won't be reading any data prior to it": Spark checks no schema before that of the first version
         # (CDCReader.changesToDF), and what that version removes has the columns that are left
         compare = common_incompatibility if layout.version < start else incompatibility
-        if (why := compare(layout.schema, schema)) is None:
+        if (why := compare(layout.schema, _seen_from(layouts, i, schema))) is None:
             continue
-        later = [x.version for x in layouts[i + 1 :] if compare(layout.schema, x.schema) is not None]
+        later = [
+            x.version
+            for j, x in enumerate(layouts[i + 1 :], i + 2)
+            if compare(layout.schema, _seen_from(layouts[:j], i, x.schema)) is not None
+        ]
         since = later[0] if later else end
         raise InvalidRequestError(
             f"changes {start} to {end} of {log.storage.root} cannot be read with one schema: in version {since} {why}",
@@ -183,6 +190,41 @@ def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, sta
             place="metaData.schemaString",
             kind="incompatible-schema-change",
         )
+
+
+def _seen_from(layouts: Sequence[Layout], at: int, schema: Schema) -> Schema:
+    """The schema of the last of these layouts as files have it while the one at this place holds."""
+    for before, after in reversed(list(pairwise(layouts[at:]))):
+        if before.mapping != "none" and after.mapping == "none":
+            schema = as_before(schema, before.schema)
+    return schema
+
+
+def _columns_before(layouts: Sequence[Layout], schema: Schema) -> Iterator[Columns]:
+    """The columns of the last layout as files have them until column mapping ends, each time that it does."""
+    for i, (before, after) in enumerate(pairwise(layouts)):
+        if before.mapping != "none" and after.mapping == "none":
+            yield _columns(before, _seen_from(layouts, i, schema), after.version)
+
+
+def _columns(layout: Layout, schema: Schema, until: int | None) -> Columns:
+    return Columns(schema, "id" if layout.mapping == "id" else "name", until)
+
+
+def _with_last_names(files: pl.DataFrame, columns: Sequence[Columns]) -> pl.DataFrame:
+    """With `era`, the place of each file's Columns, and partition values by the names that the last of these have."""
+    ends = [c.until for c in columns[:-1]]
+    newest = pl.col("version") - (pl.col("change_type") == "delete").fill_null(value=False)  # what it was before
+    files = files.with_columns(pl.sum_horizontal(pl.lit(0), *(newest >= end for end in ends)).alias("era"))
+    if not ends:
+        return files
+    last = [field.stored_name for field in columns[-1].schema]
+    names = [dict(zip((field.stored_name for field in c.schema), last, strict=True)) for c in columns]
+    values = [
+        {names[era].get(name, name): text for name, text in dict(own or {}).items()}
+        for era, own in files.select("era", "partition_values").rows()
+    ]
+    return files.with_columns(text_maps(values).alias("partition_values"))
 
 
 def _fill_partition_values(

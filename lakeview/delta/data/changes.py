@@ -1,6 +1,7 @@
 """A range of versions to the rows they inserted, updated and deleted: first a plan, then its files, batch by batch."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -30,17 +31,28 @@ _KINDS = ("insert", "update_preimage", "update_postimage", "delete")
 """What `_change_type` may be (today's protocol, Change Data Files)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The table's columns at the end of a range as files have them: those that are older than the version `until`, or
+    that it removes."""
+
+    schema: Schema
+    match: Match
+    until: int | None
+
+
 class ChangeScan:
     """The files that hold the changes of a range of versions, ready to be pruned and read.
 
-    `files`: CHANGE_FILES with `timestamp` and `feed`, whether writers had to record changes at the version; `schema`:
-    the table's at the end of the range, which rows are read as; `root`: the table's address.
+    `files`: CHANGE_FILES with `timestamp`, `feed`, whether writers had to record changes at the version, and `era`,
+    which of `columns` the file has; the last of these are the table's at the end of the range, which rows are read as;
+    `root`: the table's address.
     """
 
-    def __init__(self, files: pl.DataFrame, schema: Schema, match: Match, root: str) -> None:
+    def __init__(self, files: pl.DataFrame, columns: Sequence[Columns], root: str) -> None:
         self._files = files
-        self._schema = change_schema(schema)
-        self._match = match
+        self._columns = [replace(c, schema=change_schema(c.schema)) for c in columns]
+        self._schema = self._columns[-1].schema
         self._root = root
         # partitioning may have changed: what a file's own map of values names is what it was partitioned by
         names = files.select(pl.col("partition_values").map.keys().explode().unique()).to_series()
@@ -83,15 +95,16 @@ class ChangeScan:
             own: dict[str, Any] = {VERSION: file["version"], TIMESTAMP: file["timestamp"]}
             if file["change_type"] is not None:
                 own[CHANGE_TYPE] = file["change_type"]
+            columns = self._columns[file["era"]]
             yield FileTask(
                 self._root,
                 file["path"],
-                self._schema,
+                columns.schema,
                 {**values_of_file, **own},
                 file["size"] or 0,
                 deleted_rows=DeletionVector.of(file["deleted"]),
                 selected_rows=_selected_positions(file),
-                match=self._match,
+                match=columns.match,
             )
 
 

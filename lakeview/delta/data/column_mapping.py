@@ -1,15 +1,19 @@
 """A metaData action and the column mapping in force to the table's schema (delta protocol, Column Mapping)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from lakeview.delta.data.schemas import broken_schema, parse_schema
 from lakeview.delta.features import column_mapping_mode
-from lakeview.model.data_types import Field, StructType
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.table_metadata import TableProtocol
 from lakeview.model.type_tree import nodes
 
 Path = tuple[str, ...]
+
+_NOWHERE = "\0"
+"""The physical name of a column that no file has."""
 
 
 def table_schema(
@@ -58,3 +62,34 @@ def logical_name(schema: Schema, physical: Path) -> str | None:
         path = (*path, field.name)
         fields = field.type.fields if isinstance(field.type, StructType) else ()
     return leaf_name(path) if path else None
+
+
+def as_before(schema: Schema, mapping: Schema) -> Schema:
+    """Columns with the physical names and ids that they have in files from before column mapping ended.
+
+    `mapping`: the schema with which it ended; from then on the names of columns are those in files. A column that came
+    later is in none of the older files, whatever the names in these.
+    """
+    return Schema(_fields_before(schema, mapping))
+
+
+def _fields_before(fields: Iterable[Field], mapping: Iterable[Field]) -> tuple[Field, ...]:
+    by_name = {f.name: f for f in mapping}
+    return tuple(_field_before(f, by_name.get(f.stored_name)) for f in fields)
+
+
+def _field_before(field: Field, mapping: Field | None) -> Field:
+    if mapping is None:
+        return replace(field, id=None, physical_name=_NOWHERE)
+    return replace(field, type=_type_before(field.type, mapping.type), id=mapping.id, physical_name=mapping.stored_name)
+
+
+def _type_before(type_: DataType, mapping: DataType) -> DataType:
+    match type_, mapping:
+        case StructType(fields), StructType(others):
+            return StructType(_fields_before(fields, others))
+        case ArrayType(element), ArrayType(other):
+            return replace(type_, element=_type_before(element, other))
+        case MapType(key, value), MapType(other_key, other_value):
+            return replace(type_, key=_type_before(key, other_key), value=_type_before(value, other_value))
+    return type_

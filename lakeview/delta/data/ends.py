@@ -1,9 +1,11 @@
 """Two versions of a log to the rows that only one of them has, from their live files; nothing between them is read."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import polars as pl
 
+from lakeview.delta.data.column_mapping import as_before
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.type_widening import incompatibility
@@ -18,15 +20,20 @@ End = tuple[Replay, Schema]
 """A version and its schema."""
 
 
-def end_difference(base: End, version: End, root: str) -> Difference:
+def end_difference(base: End, version: End, mappings: Iterable[Schema], root: str) -> Difference:
     """What the files of two versions do not share, read as the later version's columns; either may come first.
 
+    `mappings`: the schemas with which column mapping ended between the two, newest first.
     InvalidRequestError (kind incompatible-schema-change) where a column of both has become of another type. A column
     that the later version has no more is not compared, one that the earlier has not yet is null there.
     """
     earlier, later = sorted((base, version), key=lambda end: end[0].version)
-    _check_types(earlier, later, root)
-    scans, columns = zip(*(_scan(end, later[1], root) for end in (base, version)), strict=True)
+    earlier_schema = later[1]
+    for mapping in mappings:
+        earlier_schema = as_before(earlier_schema, mapping)
+    _check_types(earlier, (later[0], earlier_schema), root)
+    schemas = {later[0].version: later[1], earlier[0].version: earlier_schema}
+    scans, columns = zip(*(_scan(end, schemas[end[0].version], root) for end in (base, version)), strict=True)
     same = columns[0] if columns[0] == columns[1] else None
     adds = (_adds(base, version, same), _adds(version, base, same))
     sides = [(end[0].version, scan.tasks_of(own)) for end, scan, own in zip((base, version), scans, adds, strict=True)]

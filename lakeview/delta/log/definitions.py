@@ -70,6 +70,12 @@ class Definitions:
                 texts.append((version, text))
         return texts
 
+    def changes(self, first: int, last: int) -> list[int]:
+        """The versions after the first, up to the last, whose commits have a protocol or metaData action."""
+        with self._lock:
+            versions = [v for v in self._log.versions() if first < v <= last]
+            return [v for v, d in zip(versions, self._read(versions), strict=True) if any(d)]
+
     def schema_before(self, version: int) -> str | None:
         """The schemaString in force before a commit; None where the log no longer records one."""
         with self._lock:
