@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 import lakeview as lv
+from lakeview.delta.log.commits import predicates
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.operations import predicates
 from lakeview.demo.calendar import Calendar, at_hour
 from lakeview.demo.iceberg import read_departures
 from lakeview.model.data_types import PrimitiveType

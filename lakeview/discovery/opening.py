@@ -30,6 +30,7 @@ from lakeview.sharing.client.profile import parse_address
 from lakeview.storage import Storage, open_storage
 
 if TYPE_CHECKING:
+    from lakeview.delta.write.target import Progress
     from lakeview.iceberg.table import IcebergTable
     from lakeview.model.type_input import SchemaInput
     from lakeview.sharing.client.table import SharedTable
@@ -175,6 +176,7 @@ def convert_to_delta(
     address: str | os.PathLike[str],
     *,
     partition_by: SchemaInput | None = None,
+    progress: Progress | None = None,
     clock: Clock = system_clock,
     storage_options: Mapping[str, Any] | None = None,
     config: Config | None = None,
@@ -182,14 +184,15 @@ def convert_to_delta(
     """Make a Delta table of a folder of Parquet files, which stay as they are: footers are read, no row is.
 
     `partition_by`: the columns that folders such as `day=2026-01-01` tell, with their types. Where files differ in the
-    width of numbers, the table has the widest, and the feature typeWidening. InvalidRequestError for a folder without
+    width of numbers, the table has the widest, and the feature typeWidening. `progress`: called with the bytes of the
+    files done, and of all. InvalidRequestError for a folder without
     Parquet files, files whose columns differ otherwise, and folders that tell other columns; CommitConflictError if
     there is a table already.
     """
     from lakeview.delta.write.first_commit import convert
 
     storage = open_storage(address, options=storage_options, config=config, decode=True)
-    convert(storage, Schema() if partition_by is None else schema_of(partition_by), clock)
+    convert(storage, Schema() if partition_by is None else schema_of(partition_by), clock, progress)
     return DeltaTable(storage)
 
 

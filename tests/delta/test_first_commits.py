@@ -237,6 +237,22 @@ def test_a_folder_of_files_becomes_a_table_and_they_stay(tmp_path: Path) -> None
     assert lv.open_table(str(tmp_path)).snapshot().num_records == 20
 
 
+def test_progress_is_told_of_footers_copies_and_statistics(tmp_path: Path) -> None:
+    source = folder(tmp_path / "source", a=rows(0), b=rows(5))
+    total = sum(path.stat().st_size for path in source.rglob("*.parquet"))
+    reports: list[tuple[int, int]] = []
+
+    def report(done: int, every: int) -> None:
+        reports.append((done, every))
+
+    table = lv.convert_to_delta(source, progress=report)
+    table.clone(str(tmp_path / "clone"), deep=True, progress=report)
+    table.recompute_statistics(progress=report)
+    assert len(reports) == 6
+    for first, last in (reports[:2], reports[2:4], reports[4:]):
+        assert 0 < first[0] < last[0] == first[1] == last[1] == total
+
+
 def test_a_file_with_a_colon_in_its_name_is_recorded_as_the_relative_uri_that_it_is(tmp_path: Path) -> None:
     (tmp_path / "t" / "a:b").mkdir(parents=True)
     pq.write_table(rows(0), tmp_path / "t" / "load-10:30.parquet")

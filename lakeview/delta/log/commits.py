@@ -8,9 +8,11 @@ from itertools import compress
 from typing import Any, TypeVar
 
 import msgspec
+import polars as pl
 
 from lakeview.delta.log.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, parse_commit_info
 from lakeview.delta.log.paths import commit_name
+from lakeview.model.arguments import text_of
 from lakeview.model.errors import CorruptTableError
 
 T = TypeVar("T")
@@ -195,6 +197,11 @@ def encode_actions(actions: Iterable[tuple[str, Any]]) -> bytes:
 def json_text(value: Any) -> str:
     """A value as operationParameters of a commit record it."""
     return msgspec.json.encode(value).decode()
+
+
+def predicates(where: str | pl.Expr | None) -> str:
+    """A condition as commits record it: the text of a JSON list."""
+    return json_text([] if where is None else [text_of(str(where), "where")])
 
 
 def without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from lakeview.delta.log.paths import encode_path
 from lakeview.delta.log.vector_paths import z85_encoded
 from lakeview.delta.write.create import check_no_table, marker_name
 from lakeview.delta.write.file_changes import add_of
+from lakeview.delta.write.target import Progress, with_progress
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, DataFileMissingError, UnsupportedTableError
 from lakeview.storage import Storage
@@ -91,9 +92,11 @@ def _discard(paths: Sequence[str], target: Storage) -> None:
     target.delete_each(paths)  # the error that made them useless is the one to raise
 
 
-def copy_files(copies: Sequence[FileCopy], source: Storage, target: Storage) -> None:
-    """Copy files in this process. DataFileMissingError for one that is not there."""
-    for _ in target.each_ahead(partial(_copy, source, target), copies, _FILES_AHEAD):
+def copy_files(copies: Sequence[FileCopy], source: Storage, target: Storage, progress: Progress | None = None) -> None:
+    """Copy files in this process; `progress`: called with the bytes of those done, and of all. DataFileMissingError for
+    one that is not there."""
+    done = target.each_ahead(partial(_copy, source, target), copies, _FILES_AHEAD)
+    for _ in zip(with_progress(copies, [file.size for file in copies], progress), done, strict=True):
         pass
 
 

@@ -31,7 +31,7 @@ from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.property_checks import check_changes
 from lakeview.delta.write.row_ids import DOMAIN as ROW_DOMAIN
 from lakeview.delta.write.row_ids import tracks_rows, with_row_ids
-from lakeview.delta.write.target import Target
+from lakeview.delta.write.target import Progress, Target, with_progress
 from lakeview.model.addresses import is_absolute, is_local
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, LakeviewError
@@ -107,16 +107,18 @@ def _clone_metrics(adds: Sequence[AddFile], *, deep: bool) -> dict[str, str]:
     }  # fmt: skip
 
 
-def convert(storage: Storage, partitions: Schema, clock: Clock) -> None:
+def convert(storage: Storage, partitions: Schema, clock: Clock, progress: Progress | None = None) -> None:
     """Make a table of the Parquet files of a folder, which stay as they are: each footer is read, no row is.
 
-    `partitions`: the columns that folders such as `day=2026-01-01` name, in their types. InvalidRequestError for a
+    `partitions`: the columns that folders such as `day=2026-01-01` name, in their types; `progress`: called with the
+    bytes of the files done, and of all. InvalidRequestError for a
     folder without Parquet files, files that `common_schema` refuses, and folders that do not name these columns;
     CommitConflictError if there is a table, in Iceberg's format too: some of its files hold rows that were deleted.
     """
     files = _parquet_files(storage, partitions)
     sizes = {name: row["size"] for name, row in files.items()}
-    footers = dict(zip(files, storage.each_ahead(lambda n: _footer(storage, n, sizes[n]), list(files)), strict=True))
+    names = with_progress(list(files), list(sizes.values()), progress)
+    footers = dict(zip(names, storage.each_ahead(lambda n: _footer(storage, n, sizes[n]), list(files)), strict=True))
     schema = common_schema(footers)
     overlap = [f.name for f in partitions if f.name in schema]
     whole = Schema((*(f for f in schema if f.name not in overlap), *partitions))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lakeview.delta.log.commits import json_text
+from lakeview.delta.log.commits import predicates
 from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable
 from lakeview.delta.write.target import Progress, Target, until_made
-from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, mapping_of, names_of, text_of
+from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, mapping_of, names_of
 from lakeview.model.table_body import check_point
 
 if TYPE_CHECKING:
@@ -164,10 +165,13 @@ class Operations(DefinitionOperations):
             txn.overwrite_partitions(frame)
         return txn.version
 
-    def recompute_statistics(self: WritableTable, where: str | pl.Expr | None = None) -> int | None:
-        """Count the statistics of files again, by reading their rows; returns the version, None if all were right."""
+    def recompute_statistics(
+        self: WritableTable, where: str | pl.Expr | None = None, *, progress: Progress | None = None
+    ) -> int | None:
+        """Count the statistics of files again, by reading their rows; returns the version, None if all were right.
+        `progress`: called with the bytes of the files done, and of all."""
         with self.transaction("COMPUTE STATS", parameters={"predicate": predicates(where)}) as txn:
-            txn.recompute_statistics(where)
+            txn.recompute_statistics(where, progress=progress)
         return txn.version
 
     def clone(
@@ -180,10 +184,12 @@ class Operations(DefinitionOperations):
         clock: Clock | None = None,
         storage_options: Mapping[str, Any] | None = None,
         deep: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         """Make a table at another address of the files that this one has, or had at a version or a moment, with
         `properties` besides its own. They stay where they are (a shallow clone), so that reading the clone needs this
         folder among the allowed roots, and a vacuum here breaks it; or are copied with `deep`, each whole in memory.
+        `progress`: called with the bytes of the files copied, and of all.
 
         CommitConflictError if there is a table at the address, InvalidRequestError if other files are there,
         DataFileMissingError where a file to copy is gone.
@@ -195,7 +201,7 @@ class Operations(DefinitionOperations):
 
         storage = open_storage(address, options=storage_options, config=self.storage.config, decode=True)
         settings = None if properties is None else mapping_of(properties, "properties")
-        copy = copy_files if flag_of(deep, "deep") else None
+        copy = partial(copy_files, progress=progress) if flag_of(deep, "deep") else None
         clone(self, storage, clock or system_clock, version, at, settings, copy)
 
     def restore(self: WritableTable, version: int | None = None, *, at: datetime | None = None) -> int | None:
@@ -291,8 +297,3 @@ class Operations(DefinitionOperations):
         from lakeview.delta.write.log_cleanup import compact_log
 
         return compact_log(self, integer_of(start, "start"), integer_of(end, "end"))
-
-
-def predicates(where: str | pl.Expr | None) -> str:
-    """A condition as commits record it: the text of a JSON list."""
-    return json_text([] if where is None else [text_of(str(where), "where")])

@@ -24,21 +24,11 @@ from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.rewrites import Rewrite
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.stored_columns import stored_table, with_variant_binaries
-from lakeview.delta.write.target import Progress
+from lakeview.delta.write.target import Progress, with_progress
 from lakeview.model.clock import Clock, system_clock
 from lakeview.rows.matching import check_condition
 from lakeview.storage import Storage
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
-
-
-def with_progress(files: Sequence[LiveFile], progress: Progress | None) -> Iterator[LiveFile]:
-    """The files; `progress` is called with the bytes of those that are done, and of all."""
-    total, done = sum(file.row["size"] or 0 for file in files), 0
-    for file in files:
-        yield file
-        done += file.row["size"] or 0
-        if progress is not None:
-            progress(done, total)
 
 
 def change_rows(
@@ -74,7 +64,7 @@ def change_files(
             change = partial(changed_rows(assignments, work.context, clock).apply, work=work, clock=clock)
         rows_needed = None if work.vectors else RowsNeeded(work.schema, all_may_go=change is None)
         matches = matches_of(files, work.storage, where, rows_needed)
-        for _, (file, positions) in zip(with_progress(files, progress), matches, strict=True):
+        for _, (file, positions) in zip(with_progress(files, _sizes(files), progress), matches, strict=True):
             count += len(positions)
             if change is None:
                 yield from work.remove(file, positions)
@@ -93,7 +83,7 @@ def merge_rows(txn: PendingCommit, merge: Merge, append: Callable[[pa.Table], No
         txn.reads(pl.lit(value=True) if condition is None else condition)
         before = len(txn.files.adds)
         files = txn.live_files(condition)
-        rows.change(files, work.storage, with_progress(files, merge.progress))
+        rows.change(files, work.storage, with_progress(files, _sizes(files), merge.progress))
         rows.insert(append)
         txn.entry.parameters.update(merge.parameters())
         txn.finish(work, {})
@@ -152,7 +142,7 @@ class RowWork:
         return RowOutcome(changes.adds, changes.removes, changes.changes, changes.paths, vectors, rows.counts, moves)
 
 
-def recompute_statistics(txn: PendingCommit, where: pl.Expr | None) -> int:
+def recompute_statistics(txn: PendingCommit, where: pl.Expr | None, progress: Progress | None) -> int:
     """Add files again with statistics counted from their rows, `dataChange` false; returns how many.
 
     Statistics are of all rows of a file, those that a deletion vector names among them; then bounds are not tight.
@@ -169,7 +159,11 @@ def recompute_statistics(txn: PendingCommit, where: pl.Expr | None) -> int:
         return document if file.row["vector"] is None else with_deletions(document, statistics.records)
 
     files = txn.live_files(where)
-    for file, stats in zip(files, ahead(text, files), strict=True):
+    for file, stats in zip(with_progress(files, _sizes(files), progress), ahead(text, files), strict=True):
         if stats != file.row["stats"]:
             txn.files.add_again(file.row, stats)
     return len(txn.files.adds)
+
+
+def _sizes(files: Sequence[LiveFile]) -> list[int | None]:
+    return [file.row["size"] for file in files]

@@ -1,9 +1,9 @@
 """What a writer needs of the table it writes to, and operations that are done again where the commit of another writer
 collided with theirs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
@@ -12,6 +12,18 @@ from lakeview.storage import Storage
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Told of long work: how much is done, of how much, in files or bytes as the operation says."""
+
+_T = TypeVar("_T")
+
+
+def with_progress(files: Sequence[_T], sizes: Sequence[int | None], progress: Progress | None) -> Iterator[_T]:
+    """The files; `progress` is called with the bytes of those that are done, and of all."""
+    total, done = sum(size or 0 for size in sizes), 0
+    for file, size in zip(files, sizes, strict=True):
+        yield file
+        done += size or 0
+        if progress is not None:
+            progress(done, total)
 
 
 class Target(Protocol):

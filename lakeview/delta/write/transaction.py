@@ -213,13 +213,14 @@ class Transaction(WholeFiles):
         changes = metrics["numRemovedFiles"] or metrics["numRestoredFiles"] or self.domains
         self._has_changes = self._has_changes or bool(changes) or self.definition.changes_metadata
 
-    def recompute_statistics(self, where: str | pl.Expr | None = None) -> int:
+    def recompute_statistics(self, where: str | pl.Expr | None = None, *, progress: Progress | None = None) -> int:
         """Count the statistics of files again, of all or those of the partitions `where` selects; returns how many had
-        others. The rows are read, and stay as they are."""
+        others. The rows are read, and stay as they are. `progress`: called with the bytes of the files done, and of
+        all."""
         expression = self.on_partitions(where)
         self.reads(EVERY if expression is None else expression)
         self._row_by_row = False
-        count = recompute_statistics(self, expression)
+        count = recompute_statistics(self, expression, progress)
         self._has_changes = self._has_changes or bool(count)
         return count
 

@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 from pyspark.sql import SparkSession
 
+from lakeview.delta.log.commits import predicates
 from lakeview.delta.properties import value
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.deep_clone import FileCopy, copy_files
@@ -16,7 +17,6 @@ from lakeview.delta.write.deletion_vectors import Rearrangement
 from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.first_commit import clone
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.operations import predicates
 from lakeview.delta.write.optimize import TARGET_BYTES, groups_of, optimize_metrics, order_columns, rewrite
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import RowOutcome, RowWork, change_files
