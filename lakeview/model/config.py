@@ -59,21 +59,21 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
     of addresses below it. InvalidRequestError for what cannot be meant.
     """
     env = os.environ if environment is None else environment
-    document = _file(env.get("LAKEVIEW_CONFIG", ""))
+    document, default = _file(env.get("LAKEVIEW_CONFIG", "")), Config()
     return Config(
         roots=_roots(env.get("LAKEVIEW_ROOTS", "")) or tuple(document.get("roots", ())),
-        demo=env.get("LAKEVIEW_DEMO") or document.get("demo", Config().demo),
+        demo=env.get("LAKEVIEW_DEMO") or document.get("demo", default.demo),
         max_log_file_bytes=_number(
-            env, "LAKEVIEW_MAX_LOG_FILE_BYTES", document.get("max_log_file_bytes", Config().max_log_file_bytes)
+            env, "LAKEVIEW_MAX_LOG_FILE_BYTES", document.get("max_log_file_bytes", default.max_log_file_bytes)
         ),
         relocate=_pairs(env.get("LAKEVIEW_RELOCATE", "")) or document.get("relocate", {}),
-        plain_http=_switch(env, "LAKEVIEW_PLAIN_HTTP", document.get("plain_http", Config().plain_http)),
+        plain_http=_switch(env, "LAKEVIEW_PLAIN_HTTP", document.get("plain_http", default.plain_http)),
         private_networks=_switch(
-            env, "LAKEVIEW_PRIVATE_NETWORKS", document.get("private_networks", Config().private_networks)
+            env, "LAKEVIEW_PRIVATE_NETWORKS", document.get("private_networks", default.private_networks)
         ),
-        share=env.get("LAKEVIEW_SHARE") or document.get("share", Config().share),
-        share_tokens=_switch(env, "LAKEVIEW_SHARE_TOKENS", document.get("share_tokens", Config().share_tokens)),
-        polars_parquet=_switch(env, "LAKEVIEW_POLARS_PARQUET", document.get("polars_parquet", Config().polars_parquet)),
+        share=env.get("LAKEVIEW_SHARE") or document.get("share", default.share),
+        share_tokens=_switch(env, "LAKEVIEW_SHARE_TOKENS", document.get("share_tokens", default.share_tokens)),
+        polars_parquet=_switch(env, "LAKEVIEW_POLARS_PARQUET", document.get("polars_parquet", default.polars_parquet)),
         catalogs=document.get("catalogs", {}),
         storage=document.get("storage", {}),
     )

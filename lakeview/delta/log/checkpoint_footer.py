@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from io import BytesIO
 from typing import IO, Any
 
 import pyarrow as pa
@@ -163,20 +162,24 @@ class Footer:
         return bool(self._nulls(group, leaf) == self.metadata.row_group(group).num_rows)
 
 
-def open_with_footer(handle: IO[bytes], source: Any, name: str, *, ahead: bool) -> tuple[pq.ParquetFile, Footer]:
-    """A file of actions and its footer. `source`: the handle as Arrow reads it; `ahead`: whether it reads ahead. A
-    small file is read at once: what is checked of its footer, and what Arrow makes of it, are the same bytes."""
-    size = handle.seek(0, 2)
-    if size > FIRST_READ:
-        end = footer_bytes(handle)
-        file = pq.ParquetFile(source, metadata=unchecked_footer(end), pre_buffer=ahead)
-    else:
-        handle.seek(0)
-        data = handle.read(size)
-        end = footer_bytes(BytesIO(data))
+def source_of(handle: IO[bytes]) -> Any:
+    """A file of actions as Arrow reads it: a small one from memory."""
+    if handle.seek(0, 2) > FIRST_READ:
+        return handle
+    handle.seek(0)
+    return pa.BufferReader(handle.read(FIRST_READ))
+
+
+def open_with_footer(source: Any, name: str, *, ahead: bool) -> tuple[pq.ParquetFile, Footer]:
+    """A file of actions and its footer. `source`: of `source_of`; `ahead`: whether it is read ahead. Of a small file
+    what is checked of its footer, and what Arrow makes of it, are the same bytes."""
+    end = footer_bytes(source)
+    if isinstance(source, pa.BufferReader):
         check_length(end)
-        file = pq.ParquetFile(pa.BufferReader(data))
-    return file, Footer(file, name, size, end)
+        file = pq.ParquetFile(source, pre_buffer=False)
+    else:
+        file = pq.ParquetFile(source, metadata=unchecked_footer(end), pre_buffer=ahead)
+    return file, Footer(file, name, source.seek(0, 2), end)
 
 
 def _above(path: str) -> list[str]:

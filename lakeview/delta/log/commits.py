@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, TypeVar
 
 import msgspec
@@ -90,7 +90,7 @@ def mentions(data: bytes, *kinds: str) -> bool:
     """Whether a commit may hold an action of one of these kinds; of its lines only the keys are decoded, and the bytes
     of one that this cannot be done of are searched: it is pretty-printed, or corrupt."""
     try:
-        return not all(map(set(kinds).isdisjoint, RAW_LINES.decode_lines(data)))
+        return not set(kinds).isdisjoint(chain.from_iterable(RAW_LINES.decode_lines(data)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return may_have_key(data, *kinds)
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import Checkpoint
-from lakeview.delta.log.commits import Commit, cut_pieces, mentions, parse_commit, read_blocks
+from lakeview.delta.log.commits import Commit, cut_pieces, parse_commit, read_blocks
 from lakeview.delta.log.last_listing import LastListing
 from lakeview.delta.log.listing import LogListing
 from lakeview.delta.log.log_segment import CheckpointFiles
@@ -197,7 +197,7 @@ def _first_info(pieces: Iterable[tuple[int, bytes]]) -> CommitInfo:
     """What the first commitInfo among the pieces of a commit contains; empty without one, or before a corrupt line."""
     try:
         for version, data in pieces:
-            if mentions(data, "commitInfo") and (info := parse_commit(data, version).info) != CommitInfo():
+            if (info := parse_commit(data, version).info) != CommitInfo():
                 return info
     except CorruptTableError:
         return CommitInfo()

@@ -69,6 +69,7 @@ class CommitTimes:
         """`start`: the version from which commits carry their own time (`in_commit_start`); None where they do not."""
         self._log = log
         self._start = start
+        self._infos: dict[int, CommitInfo] = {}
 
     def of(self, version: int) -> datetime | None:
         """The time of one version; None where its commit file is gone and no checkpoint file stands in."""
@@ -93,7 +94,9 @@ class CommitTimes:
 
     def _info(self, version: int) -> CommitInfo:
         """What a commit says about itself; nothing if it is corrupt: that must not cost other versions their time."""
-        return next(self._log.infos([version]))[1]
+        if version not in self._infos:
+            self._infos[version] = next(self._log.infos([version]))[1]
+        return self._infos[version]
 
     def frame(
         self, in_commit: Mapping[int, int | None], claims: Mapping[int, int | None] | None = None
