@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeview.delta.data import documents
-from lakeview.delta.data.document_values import DTYPES, Columns, Kind, Place, Places, exact
+from lakeview.delta.data.document_values import DTYPES, Kind, Place, Places, exact
 from lakeview.delta.data.documents import Documents
 
 DAMAGE = st.tuples(st.integers(0, 10_000), st.text('{}[]",:\\0aN \n', max_size=3), st.integers(0, 3))
@@ -79,7 +80,7 @@ def statistics(draw: st.DrawFn) -> str:
     return f'{{"numRecords":{draw(NUMBERS)},"minValues":{low},"maxValues":{low},"nullCount":{counts}{tail}}}'
 
 
-def same(actual: Columns, expected: Columns, places: Places) -> None:
+def same(actual: Mapping[Place, pl.Series], expected: Mapping[Place, pl.Series], places: Places) -> None:
     for place in places:
         assert actual[place].dtype == DTYPES[places[place]]
         assert actual[place].equals(expected[place], null_equal=True), (place, actual[place], expected[place])
@@ -141,6 +142,23 @@ def test_batches_change_nothing(texts: list[str | None], batch: int, monkeypatch
     monkeypatch.setattr(documents, "_BATCH", batch)
     monkeypatch.setattr(documents, "_LIST", 2 * batch)
     same(Documents(PLACES).decode(pl.Series(texts, dtype=pl.String)), exact(texts, PLACES), PLACES)
+
+
+@pytest.mark.parametrize(
+    "number", [str(documents._ABSENT), "null", '"NaN"', '"-Infinity"', '"1.5"', "9223372036854775808", "true"]
+)
+def test_a_number_that_cannot_be_packed_or_means_none_is_what_the_document_says(number: str) -> None:
+    low = f'{{"f":{number},"i":{number},"t":"NaN"}}'
+    texts = ["{}", f'{{"numRecords":{number},"minValues":{low},"nullCount":{low}}}', '{"minValues":{"i":1,"f":0.5}}']
+    same(Documents(PLACES).decode(pl.Series(texts)), exact(texts, PLACES), PLACES)
+
+
+def test_columns_stand_side_by_side_in_the_order_asked_for() -> None:
+    places: dict[Place, Kind] = {("minValues", name): Kind.INTEGER for name in "abc"}
+    order = [("minValues", name) for name in "cab"]
+    columns = Documents(places, order).decode(pl.Series(['{"minValues":{"a":1,"b":2,"c":3}}', "{}"]))
+    assert columns.side_by_side(order[:2]).to_list() == [3, None, 1, None]
+    assert columns.side_by_side([order[2], order[0]]).to_list() == [2, None, 3, None]
 
 
 LONG = "12345678901234567890123.456"

@@ -3,13 +3,13 @@
 Bounds of decimals to bounds that hold: some writers take them through a double, which rounds them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.document_values import Kind, Place
+from lakeview.delta.data.document_values import Kind, Place, join_columns
 from lakeview.delta.data.partition_values import instants
 from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.schema import polars_type
@@ -72,6 +72,14 @@ class ParsedStatistics:
         self._struct = struct if struct is not None and isinstance(struct.dtype, pl.Struct) else None
         # a struct of thousands of columns is taken apart once, not once for each of them
         self._parts: dict[Place, dict[str, pl.Series]] = {}
+
+    def fill(self, columns: pl.Series, places: Sequence[Place]) -> pl.Series:
+        """The columns of these places, one after the other, where they are null by what is in the struct."""
+        if not columns.null_count() or self._struct is None:
+            return columns
+        structs = [self.find(place, columns.dtype) for place in places]
+        unknown = pl.Series([None], dtype=columns.dtype).new_from_index(0, self._struct.len())
+        return first_known(columns, join_columns([unknown if column is None else column for column in structs]))
 
     def find(self, path: Place, dtype: pl.DataType) -> pl.Series | None:
         """The leaf at a path, cast; None if it is not there."""

@@ -1,6 +1,6 @@
 """Values of statistics documents, each document by itself: what the faster way gives too, and is compared with."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any
@@ -27,8 +27,6 @@ class Kind(StrEnum):
 
 
 Places = Mapping[Place, Kind]
-Columns = dict[Place, pl.Series]
-
 DTYPES: Mapping[Kind, pl.DataType] = {
     Kind.COUNT: pl.Int64(),
     Kind.INTEGER: pl.Int64(),
@@ -42,9 +40,39 @@ DTYPES: Mapping[Kind, pl.DataType] = {
 UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeEncodeError)
 
 
-def null_columns(rows: int, places: Places) -> Columns:
-    """The columns of documents that say nothing."""
-    return {place: pl.Series([None], dtype=DTYPES[kind]).new_from_index(0, rows) for place, kind in places.items()}
+class Columns(Mapping[Place, pl.Series]):
+    """A column of each place. In `blocks` stand columns of one kind one after the other, so that many are worked on at
+    once; `where`: the block of a place, and its number in it."""
+
+    def __init__(self, rows: int, blocks: Sequence[pl.Series], where: Mapping[Place, tuple[int, int]]) -> None:
+        self._rows = rows
+        self._blocks = blocks
+        self._where = where
+
+    def __getitem__(self, place: Place) -> pl.Series:
+        return self.side_by_side([place])
+
+    def __iter__(self) -> Iterator[Place]:
+        return iter(self._where)
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def side_by_side(self, places: Sequence[Place]) -> pl.Series:
+        """The columns of these places, at least one, one after the other."""
+        runs: list[list[int]] = []
+        for block, number in map(self._where.__getitem__, places):
+            if runs and runs[-1][0] == block and runs[-1][2] == number:
+                runs[-1][2] += 1
+            else:
+                runs.append([block, number, number + 1])
+        rows = self._rows
+        return join_columns([self._blocks[block].slice(i * rows, (end - i) * rows) for block, i, end in runs])
+
+
+def join_columns(columns: Sequence[pl.Series]) -> pl.Series:
+    """Columns, one after the other."""
+    return pl.concat(columns) if len(columns) > 1 else columns[0]
 
 
 class _Number(str):
@@ -53,7 +81,7 @@ class _Number(str):
     __slots__ = ()
 
 
-def exact(texts: Iterable[str | None], places: Places) -> Columns:
+def exact(texts: Iterable[str | None], places: Places) -> dict[Place, pl.Series]:
     """What `Documents.decode` gives, document by document: what the faster way is measured against."""
     decoder = msgspec.json.Decoder(float_hook=_Number)
     documents: list[Any] = []

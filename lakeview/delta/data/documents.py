@@ -5,11 +5,15 @@ What a document does not say, says in the wrong type or says in no JSON at all i
 
 from __future__ import annotations
 
+import math
+import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from itertools import chain, starmap
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -25,43 +29,86 @@ from lakeview.delta.data.document_values import (
     Places,
     column_values,
     exact,
-    null_columns,
+    join_columns,
 )
 
 _BATCH = 128
 """Documents that are objects at once: they fit in the processor's caches."""
 _LIST = 1_024
-"""Values that become a column at once, which costs some microseconds however few they are."""
-_PACKED: Mapping[Kind, tuple[str, pa.DataType]] = {
-    Kind.COUNT: ("q", pa.int64()),
-    Kind.INTEGER: ("q", pa.int64()),
-    Kind.FLOAT: ("d", pa.float64()),
+"""Rows whose texts become columns at once, which costs some microseconds however few they are."""
+_ABSENT = 0x7FF8_0000_0000_0001
+"""The bits of a number that is not there: as a double no number that JSON has, as an integer one that it can only have
+digit by digit."""
+_ABSENT_FLOAT: float = struct.unpack("d", struct.pack("q", _ABSENT))[0]
+_NUMBERS: Mapping[Kind, tuple[str, float | None]] = {
+    Kind.COUNT: ("q", _ABSENT),
+    Kind.INTEGER: ("q", _ABSENT),
+    Kind.FLOAT: ("d", _ABSENT_FLOAT),
 }
-"""Kinds that `struct` packs as Arrow holds them."""
+"""Kinds that `struct` packs, and what it packs where there is none."""
+_INTEGERS = (Kind.COUNT, Kind.INTEGER)
+_WORDS: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class Documents:
-    """Decodes statistics documents into columns: typed structs, a small batch at a time, which become columns at once.
+    """Decodes statistics documents into columns: structs of a small batch at a time, whose numbers are packed row by
+    row and become columns at once.
 
     A document that is not as expected is decoded by itself (`exact`): it is the reference that tests compare with.
+    `places`: in the order of documents; `order`: in which their columns stand side by side, where they do.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, order: Iterable[Place] | None = None) -> None:
         self._places = places
-        self._structs = _structs(tuple(places.items())) if _nameable(places) else None
+        self._root = _root(tuple(places.items()), tuple(order or places))
+        self._nameable = not _UNSAFE.search("".join(chain.from_iterable(places)))
+
+    def unknown(self, rows: int) -> Columns:
+        """The columns of documents that say nothing."""
+        blocks = [
+            pl.Series([None], dtype=DTYPES[kind]).new_from_index(0, rows * len(places))
+            for kind, places, _ in self._root.all_blocks
+        ]
+        return Columns(rows, blocks, self._root.where)
 
     def decode(self, stats: pl.Series) -> Columns:
         """A column of documents to one column for each place, typed as DTYPES says."""
-        if stats.null_count():
-            rows = stats.is_not_null().arg_true()
-            columns = null_columns(stats.len(), self._places)
-            return _scatter(columns, rows, self.decode(stats.gather(rows))) if rows.len() else columns
-        return exact(stats, self._places) if self._structs is None else self._structs.decode(stats)
+        rows = stats.len()
+        if stats.null_count() == rows:
+            return self.unknown(rows)
+        if not self._nameable:
+            by_place = exact(stats, self._places)
+            return Columns(rows, list(by_place.values()), {place: (i, 0) for i, place in enumerate(by_place)})
+        texts = stats.fill_null("{}") if stats.null_count() else stats
+        values, odd = _Rows(self._root), set[int]()
+        for at in range(0, rows, _BATCH):
+            values.extend(self._structs(texts.slice(at, _BATCH).to_list(), at, odd), at, odd)
+        blocks = list(values.blocks())
+        kinds = [block.kind for block in self._root.all_blocks]
+        if any(block.null_count() for kind, block in zip(kinds, blocks, strict=True) if kind in _INTEGERS):
+            odd.update(texts.str.contains(str(_ABSENT), literal=True).arg_true())
+        if odd:
+            odd_rows = sorted(odd)
+            by_place = exact(texts[odd_rows], self._places)
+            for i, (_, places, _) in enumerate(self._root.all_blocks):
+                where = pl.Series([j * rows + row for j in range(len(places)) for row in odd_rows], dtype=pl.UInt32)
+                blocks[i] = blocks[i].scatter(where, pl.concat([by_place[place] for place in places]))
+        return Columns(rows, blocks, self._root.where)
 
-
-def _scatter(columns: Columns, rows: pl.Series, values_by_place: Columns) -> Columns:
-    """The columns with these values in these rows."""
-    return {place: columns[place].scatter(rows, values) for place, values in values_by_place.items()}
+    def _structs(self, texts: list[str], at: int, odd: set[int]) -> list[msgspec.Struct]:
+        """Documents, empty ones where one is not as expected; `odd` gets their rows."""
+        decode = self._root.decode
+        try:
+            return list(map(decode, texts))
+        except UNREADABLE:
+            structs = []
+            for row, text in enumerate(texts, at):
+                try:
+                    structs.append(decode(text))
+                except UNREADABLE:
+                    structs.append(decode("{}"))
+                    odd.add(row)
+            return structs
 
 
 _TYPES: Mapping[Kind, Any] = {
@@ -72,130 +119,173 @@ _TYPES: Mapping[Kind, Any] = {
     Kind.TEXT: str | None,
     Kind.BOOLEAN: bool | None,
 }
-_UNSAFE = frozenset('\\"') | frozenset(map(chr, range(32)))
-
-
-def _nameable(places: Places) -> bool:
-    """Whether every key can be a field of a struct: msgspec takes no name that JSON would escape."""
-    return not any(_UNSAFE & set(part) for place in places for part in place)
-
-
-class _Structs:
-    """Documents to structs that hold just what is asked, and structs to columns."""
-
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self._tree: dict[str, Any] = {}
-        for place, kind in places.items():
-            node = self._tree
-            for part in place[:-1]:
-                node = node.setdefault(part, {})
-            node[place[-1]] = kind
-        self._empty = _struct(self._tree)()
-        self._decoder = msgspec.json.Decoder(type(self._empty))
-
-    def decode(self, stats: pl.Series) -> Columns:
-        columns = {place: _Column(kind) for place, kind in _leaves(self._tree, ())}
-        odd: list[int] = []
-        for at in range(0, stats.len(), _BATCH):
-            texts = stats.slice(at, _BATCH).to_list()
-            try:
-                documents = list(map(self._decoder.decode, texts))
-            except UNREADABLE:
-                documents = [self._one(text, at + i, odd) for i, text in enumerate(texts)]
-            _collect(documents, self._tree, iter(columns.values()))
-        series = {place: column.series() for place, column in columns.items()}
-        return _scatter(series, pl.Series(odd, dtype=pl.UInt32), exact(stats[odd], self._places)) if odd else series
-
-    def _one(self, text: str, row: int, odd: list[int]) -> msgspec.Struct:
-        """A document, an empty one where it is not as expected; `odd` gets its row then."""
-        try:
-            return self._decoder.decode(text)
-        except UNREADABLE:
-            odd.append(row)
-            return self._empty
+_UNSAFE = re.compile(r'[\\"\x00-\x1f]')
+"""What JSON escapes, and msgspec has in no name of a field."""
 
 
 @lru_cache(maxsize=16)
-def _structs(places: tuple[tuple[Place, Kind], ...]) -> _Structs:
-    """The structs of these places, of the last few that were asked for: to make them takes longer than to decode some
+def _root(places: tuple[tuple[Place, Kind], ...], order: tuple[Place, ...]) -> _Node:
+    """Documents with these places, the last few that were asked for: to make structs takes longer than to decode some
     documents."""
-    return _Structs(dict(places))
+    tree: dict[str, Any] = {}
+    for place, kind in places:
+        node = tree
+        for part in place[:-1]:
+            node = node.setdefault(part, {})
+        node[place[-1]] = kind
+    return _Node(tree, (), {place: i for i, place in enumerate(order)})
 
 
-def _leaves(tree: Mapping[str, Any], above: Place) -> Iterator[tuple[Place, Kind]]:
-    """The places in the order of the structs' fields."""
-    for name, inner in tree.items():
-        if isinstance(inner, Kind):
-            yield (*above, name), inner
-        else:
-            yield from _leaves(inner, (*above, name))
+class _Block(NamedTuple):
+    """Places of one kind in an object, and the numbers of their fields."""
+
+    kind: Kind
+    places: tuple[Place, ...]
+    fields: tuple[int, ...]
 
 
-def _struct(tree: Mapping[str, Any]) -> type[msgspec.Struct]:
-    fields: list[Any] = []
-    for i, (name, inner) in enumerate(tree.items()):
-        if isinstance(inner, Kind):
-            fields.append((f"f{i}", _TYPES[inner], msgspec.field(name=name, default=None)))
-        else:
-            # an object that is not there is an empty one, so that every path leads to a value
-            kind = _struct(inner)
-            fields.append((f"f{i}", kind, msgspec.field(name=name, default=kind())))
-    return msgspec.defstruct("Statistics", fields, frozen=True, gc=False)
+class _Node:
+    """An object in a document, of which a struct holds just what is asked, in the order of documents: msgspec looks for
+    a key from the one before it on."""
+
+    def __init__(self, tree: Mapping[str, Any], above: Place, order: Mapping[Place, int]) -> None:
+        leaves = [(i, (*above, name), kind) for i, (name, kind) in enumerate(tree.items()) if isinstance(kind, Kind)]
+        numbers = {i: _NUMBERS[kind] for i, _, kind in leaves if kind in _NUMBERS}
+        # eight bytes for each field: of others whether they are true, which takes less time than to pick fields
+        cells = [numbers.get(i, ("?7x", None)) for i in range(len(tree))]
+        self.pack = struct.Struct("".join(code for code, _ in cells)).pack
+        self.absent = [absent for _, absent in cells]
+        groups: dict[Kind, list[tuple[Place, int]]] = {}
+        for i, place, kind in sorted(leaves, key=lambda leaf: order[leaf[1]]):
+            groups.setdefault(kind, []).append((place, i))
+        self.blocks = [_Block(kind, *zip(*group, strict=True)) for kind, group in groups.items()]
+        self.inner = {
+            i: _Node(inner, (*above, name), order)
+            for i, (name, inner) in enumerate(tree.items())
+            if isinstance(inner, dict)
+        }
+        self._tree = tree
+
+    @cached_property
+    def type(self) -> type[msgspec.Struct]:
+        """The struct."""
+        kinds = [self.inner[i].type if i in self.inner else kind for i, kind in enumerate(self._tree.values())]
+        return _struct(tuple(zip(self._tree, kinds, strict=True)))
+
+    @cached_property
+    def decode(self) -> Callable[[str], Any]:
+        """A document to its struct."""
+        return msgspec.json.Decoder(self.type).decode
+
+    @cached_property
+    def where(self) -> dict[Place, tuple[int, int]]:
+        """The block of each place, and its number in it."""
+        return {place: (i, j) for i, block in enumerate(self.all_blocks) for j, place in enumerate(block.places)}
+
+    @cached_property
+    def all_blocks(self) -> list[_Block]:
+        """Its blocks and those of the objects in it."""
+        return [*self.blocks, *(block for node in self.inner.values() for block in node.all_blocks)]
 
 
-def _collect(structs: Sequence[Any], tree: Mapping[str, Any], columns: Iterator[_Column]) -> None:
-    """Structs to columns, level by level."""
-    for values, inner in zip(zip(*map(astuple, structs), strict=True), tree.values(), strict=True):
-        if isinstance(inner, Kind):
-            next(columns).extend(values)
-        else:
-            _collect(values, inner, columns)
+@lru_cache(maxsize=16)
+def _struct(fields: tuple[tuple[str, Any], ...]) -> type[msgspec.Struct]:
+    """A struct of values by kind and of structs. Least and greatest values are of one."""
+    names = {f"f{i}": name for i, (name, _) in enumerate(fields)}
+    kinds = [
+        (f"f{i}", _TYPES[kind], _NUMBERS[kind][1] if kind in _NUMBERS else None)
+        if isinstance(kind, Kind)
+        # an object that is not there is an empty one, so that every path leads to a value
+        else (f"f{i}", kind, kind())
+        for i, (_, kind) in enumerate(fields)
+    ]
+    return msgspec.defstruct("Statistics", kinds, frozen=True, gc=False, rename=names)
 
 
-class _Column:
-    """The values of one place. Numbers are packed into memory of Arrow's own layout, up to the first that is none: a
-    list of them takes five times as long (`benches/bench_logs.py`, statistics of all columns)."""
+class _Rows:
+    """Structs of a node, their numbers packed row by row and their other values in lists, until they become blocks."""
 
-    def __init__(self, kind: Kind) -> None:
-        self._kind = kind
-        self._code, self._type = _PACKED.get(kind, ("", None))
-        self._packed_values: list[bytes] = []
-        self._values: list[Any] = []
+    def __init__(self, node: _Node) -> None:
+        self._node = node
+        self._cells: list[bytes] = []
+        self._lists = {block.kind: _Lists(block) for block in node.blocks if block.kind not in _NUMBERS}
+        self._inner = [(itemgetter(i), _Rows(inner)) for i, inner in node.inner.items()]
+
+    def extend(self, structs: Sequence[msgspec.Struct], at: int, odd: set[int]) -> None:
+        """Some more, the first of which is row `at`; `odd` gets rows with a number that has no 64 bits."""
+        rows = list(map(astuple, structs))
+        try:
+            self._cells += list(starmap(self._node.pack, rows))
+        except (struct.error, OverflowError):
+            self._cells += [self._pack(row, i, odd) for i, row in enumerate(rows, at)]
+        for values in self._lists.values():
+            values.extend(rows)
+        for field, inner in self._inner:
+            inner.extend(list(map(field, rows)), at, odd)
+
+    def _pack(self, values: Sequence[Any], row: int, odd: set[int]) -> bytes:
+        absent = self._node.absent
+        cells = [none if v is None else v for v, none in zip(values, absent, strict=True)]
+        try:
+            return self._node.pack(*(_WORDS.get(v, v) if type(v) is str else v for v in cells))
+        except (struct.error, OverflowError):
+            odd.add(row)
+            return self._node.pack(*absent)
+
+    def blocks(self) -> Iterator[pl.Series]:
+        """As the node's: of each the values of its first place, then those of the next."""
+        cells, width = memoryview(b"".join(self._cells)).cast("q"), len(self._node.absent)
+        for kind, _, fields in self._node.blocks:
+            if kind in _NUMBERS:
+                yield _numbers(pa.py_buffer(b"".join([cells[i::width].tobytes() for i in fields])), kind)
+            else:
+                yield self._lists[kind].series()
+        for _, inner in self._inner:
+            yield from inner.blocks()
+
+
+def _numbers(data: pa.Buffer, kind: Kind) -> pl.Series:
+    values = pl.Series(pa.Array.from_buffers(pa.int64(), data.size // 8, [None, data]))
+    absent = values == _ABSENT
+    if absent.any():
+        values = values.set(absent, None)
+    if kind is Kind.FLOAT:
+        return pl.Series(values.to_arrow().view(pa.float64()))
+    return _counts(values) if kind is Kind.COUNT else values
+
+
+class _Lists:
+    """Values of a block, in a list each place until they become columns."""
+
+    def __init__(self, block: _Block) -> None:
+        self._kind = block.kind
+        self._fields = list(map(itemgetter, block.fields))
+        self._lists: list[list[Any]] = [[] for _ in block.fields]
         self._pieces: list[pl.Series] = []
 
-    def extend(self, values: Sequence[Any]) -> None:
-        if self._code:
-            try:
-                self._packed_values.append(struct.pack(f"{len(values)}{self._code}", *values))
-                return
-            except (struct.error, OverflowError):  # null, NaN as a word, or out of range
-                self._code = ""
-        self._values += values
-        if len(self._values) >= _LIST:
-            self._pieces.append(_column(self._values, self._kind))
-            self._values = []
+    def extend(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        for values, field in zip(self._lists, self._fields, strict=True):
+            values.extend(map(field, rows))
+        if len(self._lists[0]) >= _LIST:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._pieces.append(_column(list(chain.from_iterable(self._lists)), self._kind))
+        for values in self._lists:
+            values.clear()
 
     def series(self) -> pl.Series:
-        """All of them."""
-        pieces = self._pieces
-        if self._packed_values:
-            data = pa.py_buffer(b"".join(self._packed_values))
-            numbers = pl.Series(pa.Array.from_buffers(self._type, data.size // 8, [None, data]))
-            pieces = [_counts(numbers) if self._kind is Kind.COUNT else numbers, *pieces]
-        if self._values or not pieces:
-            pieces = [*pieces, _column(self._values, self._kind)]
-        return pl.concat(pieces) if len(pieces) > 1 else pieces[0]
+        if self._lists[0] or not self._pieces:
+            self._flush()
+        width = len(self._lists)
+        if len(self._pieces) == 1 or width == 1:
+            return join_columns(self._pieces)
+        pairs = [(piece, piece.len() // width) for piece in self._pieces]
+        return pl.concat([piece.slice(i * n, n) for i in range(width) for piece, n in pairs])
 
 
 def _column(values: Sequence[Any], kind: Kind) -> pl.Series:
-    if kind is Kind.NUMBER:
-        return column_values(values, kind)
-    try:
-        column = pl.Series(values, dtype=DTYPES[kind])
-    except (TypeError, OverflowError):  # NaN as a word, or out of range
-        return column_values(values, kind)
-    return _counts(column) if kind is Kind.COUNT else column
+    return column_values(values, kind) if kind is Kind.NUMBER else pl.Series(values, dtype=DTYPES[kind])
 
 
 def _counts(column: pl.Series) -> pl.Series:

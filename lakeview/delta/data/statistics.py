@@ -1,16 +1,19 @@
 """Per-file statistics: JSON text and parsed structs to STATISTICS, for the columns asked (delta protocol, Per-file
 Statistics). What is missing or cannot be read is unknown: null."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from itertools import product
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from operator import and_
 from typing import Literal
 
 import polars as pl
 
-from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, loosen, typed_bounds
-from lakeview.delta.data.document_values import Columns, Kind, null_columns
+from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, loosen, typed_bounds
+from lakeview.delta.data.document_values import Columns, Kind
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.partition_values import within_calendar
 from lakeview.delta.data.type_widening import type_changes
@@ -20,7 +23,7 @@ from lakeview.model.arguments import names_of
 from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import choices
-from lakeview.model.schema import Schema, leaf_name, polars_type
+from lakeview.model.schema import Schema, leaf_name
 from lakeview.predicates.bounds import fill_unknown
 
 Path = tuple[str, ...]
@@ -32,8 +35,6 @@ _STRING_PREFIX = 32
 
 _PREFIX_PROPERTY = "delta.dataSkippingStringPrefixLength"
 _SEED = 0
-_VALUES = 65_536
-"""Texts of several columns that become bounds at once."""
 _WITH_MICROSECONDS = len("2026-01-01T00:00:00.123456")
 _CUT_OFF = 999
 """Microseconds that a writer may have cut off: "Timestamp columns are truncated down to milliseconds" (delta protocol,
@@ -93,15 +94,16 @@ class LeafStatistics:
         self._prefix = prefix
         self._share = share
         self.is_sample = share < 1.0
-        self._fields = [(physical, field) for _, physical, field in leaves]
-        self._places = _places_of(self._fields)
-        self._texts: dict[PrimitiveType, list[Path]] = {}
-        for physical, field in self._fields:
-            if isinstance(field.type, PrimitiveType) and bound_kind(field.type) is Kind.TEXT:
-                self._texts.setdefault(field.type, []).append(physical)
-        self._documents = Documents(self._places)
+        self._groups = _groups(leaves)
+        places = _places_of([(leaf.type, physical) for _, physical, leaf in leaves])
+        self._documents = Documents(places, _places_of([(g.type, path) for g in self._groups for path in g.paths]))
+        self._places = places
+
+    @cached_property
+    def leaves(self) -> list[str]:
+        """Leaves of `stats_parsed` that are needed."""
         keys = {"nullCount": ("nullCount", "nullCounts")}
-        self.leaves = [".".join((key, *rest)) for top, *rest in self._places for key in keys.get(top, (top,))]
+        return [".".join((key, *rest)) for top, *rest in self._places for key in keys.get(top, (top,))]
 
     def read(self, stats: pl.Series | None, structs: pl.Series | None, rows: int) -> pl.Series:
         """The struct column, from documents and from structs; where both say something the document counts."""
@@ -116,80 +118,54 @@ class LeafStatistics:
 
     def _read(self, stats: pl.Series | None, stats_parsed: pl.Series | None, rows: int) -> pl.Series:
         structs = ParsedStatistics(stats_parsed)
-        documents = null_columns(rows, self._places) if stats is None else self._documents.decode(stats)
-        tight = fill_unknown(first_known(documents[_TIGHT], structs.find(_TIGHT, pl.Boolean())), True)
-        count = first_known(documents[_RECORDS], structs.find(_RECORDS, pl.Int64()))
-        columns = [count.alias("records"), tight.alias("tight")]
-        structs_of = [pl.col("records")]
-        bounds = self._bounds_of_texts(documents) if stats_parsed is None else {}
-        for i, (physical, field) in enumerate(self._fields):
-            parts = self._column(documents, structs, bounds, physical, field)
-            columns += [part.alias(f"{name} {i}") for name, part in parts.items()]
-            structs_of.append(_struct_of(i, tuple(parts)))
-        # one query for all columns: a query for each part of each of them would cost more than the work
-        return pl.DataFrame(columns).select(structs_of).to_struct("statistics")
+        documents = self._documents.unknown(rows) if stats is None else self._documents.decode(stats)
+        tight = fill_unknown(structs.fill(documents[_TIGHT], [_TIGHT]), True)
+        records = structs.fill(documents[_RECORDS], [_RECORDS]).alias("records")
+        columns: dict[int, pl.Series] = {}
+        for group in self._groups:
+            column = self._column(group, documents, structs, tight)
+            for i, leaf in enumerate(group.leaves):
+                columns[leaf] = column.slice(i * rows, rows).alias(f"f{leaf}")
+        return pl.DataFrame([records]).hstack([columns[i] for i in range(len(columns))]).to_struct("statistics")
 
-    def _bounds_of_texts(self, documents: Columns) -> dict[Path, tuple[pl.Series, pl.Series | None]]:
-        """`_bound` of every place of a type that JSON has as text, some thousand values of one type at once: of few
-        files a query for each column takes longer than the work (`benches/README.md`, tables of many columns)."""
-        bounds: dict[Path, tuple[pl.Series, pl.Series | None]] = {}
-        rows = documents[_RECORDS].len()
-        at_once = _VALUES // max(rows, 1) or 1
-        for type_, paths in self._texts.items():
-            for (side, key), start in product(_SIDES, range(0, len(paths), at_once)):
-                places = [(key, *path) for path in paths[start : start + at_once]]
-                values, sure = self._bound(side, pl.concat([documents[place] for place in places]), None, type_)
-                for i, place in enumerate(places):
-                    part = None if sure is None else sure.slice(i * rows, rows)
-                    bounds[place] = values.slice(i * rows, rows), part
-        return bounds
+    def _column(self, group: _Group, documents: Columns, structs: ParsedStatistics, tight: pl.Series) -> pl.Series:
+        """min, max, null_count, exact and null_count_exact of the leaves of a group, one after the other."""
+        places = [("nullCount", *path) for path in group.paths]
+        nulls = structs.fill(documents.side_by_side(places), places)
+        nulls = structs.fill(nulls, [("nullCounts", *path) for path in group.paths])
+        loose = [] if tight.all() else [pl.concat([tight] * len(places))]
+        if bound_kind(group.type) is None:
+            low = high = pl.Series([None]).new_from_index(0, nulls.len())
+            sure = []
+        else:
+            low, *sure_of_low = self._bound("min", group, documents, structs)
+            high, *sure_of_high = self._bound("max", group, documents, structs)
+            sure = [fill_unknown(values, False) for values in (*sure_of_low, *sure_of_high)]
+        exact = _all(nulls.len(), _has_value(low), _has_value(high), *loose, *sure)
+        exact_nulls = _all(nulls.len(), _has_value(nulls), *(values | (nulls == 0) for values in loose))
+        parts = {"min": low, "max": high, "null_count": nulls, "exact": exact, "null_count_exact": exact_nulls}
+        return pl.DataFrame(parts).to_struct("statistics")
 
     def _bound(
-        self, side: str, raw: pl.Series, fallback: pl.Series | None, type_: DataType
-    ) -> tuple[pl.Series, pl.Series | None]:
-        """Bounds of documents, `fallback` where these have none, in their type, and `_precise`."""
-        bound = within_calendar(first_known(typed_bounds(raw, type_), fallback))
-        sure = self._precise(bound, raw, type_)
+        self, side: Literal["min", "max"], group: _Group, documents: Columns, structs: ParsedStatistics
+    ) -> tuple[pl.Series, ...]:
+        """Bounds of documents, of structs where these have none, in their type; and where they occur in the file, if
+        not everywhere."""
+        places = [(f"{side}Values", *path) for path in group.paths]
+        raw = documents.side_by_side(places)
+        bound = within_calendar(structs.fill(typed_bounds(raw, group.type), places))
+        sure = self._precise(bound, raw, group.type)
         if side == "max" and sure is not None and isinstance(bound.dtype, pl.Datetime):
             bound = _raise_bounds(bound, sure)
-        return bound, sure
-
-    def _column(
-        self,
-        documents: Columns,
-        structs: ParsedStatistics,
-        bounds: Mapping[Path, tuple[pl.Series, pl.Series | None]],
-        path: Path,
-        field: Field,
-    ) -> dict[str, pl.Series]:
-        """`nulls`, and of a type with bounds `min`, `max`; `sure`: where both occur among the values, if not
-        everywhere. `bounds`: those that are made already."""
-        nulls = first_known(
-            documents["nullCount", *path],
-            structs.find(("nullCount", *path), pl.Int64()),
-            structs.find(("nullCounts", *path), pl.Int64()),
-        )
-        parts = {"nulls": nulls}
-        if bound_kind(field.type) is None:
-            return parts
-        dtype = polars_type(field.type)
-        for side, key in _SIDES:
-            raw = documents[key, *path]
-            pair = bounds.get((key, *path))
-            bound, sure = pair or self._bound(side, raw, structs.find((key, *path), dtype), field.type)
-            if isinstance(field.type, DecimalType):
-                bound, is_rounded = loosen(bound, raw, side)
-                sure = ~is_rounded
-            if _was_float(field):
-                single = bound.cast(pl.Float32).cast(pl.Float64)
-                sure = single == bound
-                bound = pl.select(
-                    pl.min_horizontal(bound, single) if side == "min" else pl.max_horizontal(bound, single)
-                ).to_series()
-            parts[side] = bound
-            if sure is not None:
-                parts["sure"] = parts["sure"] & sure if "sure" in parts else sure
-        return parts
+        if isinstance(group.type, DecimalType):
+            bound, is_rounded = loosen(bound, raw, side)
+            sure = ~is_rounded
+        if group.was_float:
+            single = bound.cast(pl.Float32).cast(pl.Float64)
+            sure = single == bound
+            outer = pl.min_horizontal if side == "min" else pl.max_horizontal
+            bound = pl.select(outer(bound, single)).to_series()
+        return (bound,) if sure is None else (bound, sure)
 
     def _precise(self, values: pl.Series, raw: pl.Series, type_: DataType) -> pl.Series | None:
         """Whether a bound is a value that occurs: writers cut strings, and timestamps to milliseconds. None: where
@@ -206,22 +182,15 @@ class LeafStatistics:
         return None
 
 
-@lru_cache(maxsize=1_024)  # making these expressions takes a sixth of the time that few files do
-def _struct_of(i: int, parts: tuple[str, ...]) -> pl.Expr:
-    """`f0`, `f1`, ...: min, max, null_count, exact and null_count_exact of the column of this number, whose `parts` are
-    there."""
-    nulls, tight = pl.col(f"nulls {i}"), pl.col("tight")
-    bounds = [pl.col(f"{side} {i}") if side in parts else pl.lit(None) for side, _ in _SIDES]
-    exact = bounds[0].is_not_null() & bounds[1].is_not_null() & tight
-    if "sure" in parts:
-        exact &= pl.col(f"sure {i}").fill_null(value=False)
-    return pl.struct(
-        bounds[0].alias("min"),
-        bounds[1].alias("max"),
-        nulls.alias("null_count"),
-        exact.alias("exact"),
-        (nulls.is_not_null() & (tight | (nulls == 0))).alias("null_count_exact"),
-    ).alias(f"f{i}")
+def _has_value(values: pl.Series) -> pl.Series | None:
+    """Where there is a value; None: everywhere."""
+    return values.is_not_null() if values.null_count() else None
+
+
+def _all(rows: int, *masks: pl.Series | None) -> pl.Series:
+    """Where all of these are true; None is one that is everywhere."""
+    some = [mask for mask in masks if mask is not None]
+    return reduce(and_, some) if some else pl.Series([True]).new_from_index(0, rows)
 
 
 def table_statistics(replay: TableState, leaves: Sequence[Leaf], share: float = 1.0) -> pl.DataFrame:
@@ -237,25 +206,47 @@ def statistics_frame(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame
 
 
 def _statistics(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
-    fields = adds["statistics"].struct.unnest().get_columns()
-    columns = {"_path": adds["path"], "_deletion_vector": adds["deletion_vector"]}
-    columns |= {leaf_name(path): column for (path, _, _), column in zip(leaves, fields[1:], strict=True)}
-    return pl.DataFrame(columns)  # a list would rename a column without a name
+    statistics = adds["statistics"].struct.unnest()
+    statistics.drop_in_place("records")
+    statistics.columns = [leaf_name(path) for path, _, _ in leaves]
+    columns = [adds["path"].alias("_path"), adds["deletion_vector"].alias("_deletion_vector")]
+    return pl.DataFrame(columns).hstack(statistics)
 
 
 _TIGHT, _RECORDS = ("tightBounds",), ("numRecords",)
-_SIDES: tuple[tuple[Literal["min", "max"], str], ...] = (("min", "minValues"), ("max", "maxValues"))
 
 
-def _places_of(fields: Sequence[tuple[Path, Field]]) -> dict[Path, Kind]:
+@dataclass(frozen=True)
+class _Group:
+    """Leaves of one type, whose statistics are worked on at once: a query for each column would cost more than the work
+    (`benches/README.md`, tables of many columns). `leaves`: their numbers; `was_float`: see `_was_float`."""
+
+    type: DataType
+    was_float: bool
+    leaves: list[int] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
+
+
+def _groups(leaves: Sequence[Leaf]) -> list[_Group]:
+    groups: dict[tuple[DataType, bool], _Group] = {}
+    for number, (_, physical, leaf) in enumerate(leaves):
+        kind = leaf.type, _was_float(leaf)
+        group = groups.get(kind) or groups.setdefault(kind, _Group(*kind))
+        group.leaves.append(number)
+        group.paths.append(physical)
+    return list(groups.values())
+
+
+def _places_of(columns: Sequence[tuple[DataType, Path]]) -> dict[Path, Kind]:
     """Places in a statistics document that these columns need, and what has to be there."""
-    places: dict[Path, Kind] = {_TIGHT: Kind.BOOLEAN, _RECORDS: Kind.COUNT}
-    for physical, field in fields:
-        kind = bound_kind(field.type)
-        if kind is not None:
-            places |= {(key, *physical): kind for _, key in _SIDES}
-        places["nullCount", *physical] = Kind.COUNT
-    return places
+    kinds = {type_: bound_kind(type_) for type_ in {type_ for type_, _ in columns}}
+    with_bounds = [(path, kind) for type_, path in columns if (kind := kinds[type_]) is not None]
+    return {
+        _TIGHT: Kind.BOOLEAN,
+        _RECORDS: Kind.COUNT,
+        **{(key, *path): kind for key in ("minValues", "maxValues") for path, kind in with_bounds},
+        **{("nullCount", *path): Kind.COUNT for _, path in columns},
+    }
 
 
 def _was_float(field: Field) -> bool:
