@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from lakeview.delta.data.commit_files import changes_rows, commit_tasks
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.scan import Scan
 from lakeview.delta.log.commits import Commit, only
+from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
+from lakeview.model.column_values import sizes
 from lakeview.model.data_types import Field
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.schema import Schema
@@ -173,20 +174,24 @@ class StreamFiles:
 
     def _rows_of(self, version: int) -> list[FileTask]:
         self._check_definition(version, may_change=True)
-        scan = Scan(self.table.state(version), self.schema, self._partitions(), self.table.address)
-        return sorted(self._with_roots(scan.tasks(None)), key=lambda task: task.path)
+        tasks = self._scan(self.table.state(version)).tasks(None)
+        return sorted(self._with_roots(tasks), key=lambda task: task.path)
+
+    def _scan(self, state: Replay) -> Scan:
+        return Scan(state, self.schema, self._partitions(), self.table.address)
 
     def _added_tasks(self, version: int) -> list[FileTask]:
         commit = self._commit(version)
         if commit is None:
             return []
         self._check_definition(version, may_change=bool(only("meta_data", [commit])))
-        if changes_rows(commit):
+        if any(remove.data_change for _, remove in only("remove", [commit])):
             if self._options.skip_change_commits:
                 return []
             self._check_changes(commit)
-        root = self.table.address
-        return self._with_roots(commit_tasks(commit, self._state, self.schema, self._partitions(), root))
+        columns = ["size", "vector", "partition_values", "data_change"]
+        actions = file_actions([commit], self.table.address, columns).with_columns(sizes())
+        return self._with_roots(self._scan(self._state).tasks_of(actions.filter("added", "data_change")))
 
     def _commit(self, version: int) -> Commit | None:
         there = self.table.log.commit_files()["version"]
