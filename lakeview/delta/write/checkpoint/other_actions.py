@@ -7,11 +7,11 @@ from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
+import msgspec
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint.file_rows import TEXTS
@@ -80,29 +80,10 @@ def state_actions(state: Replay, timestamp: datetime | None) -> list[Action]:
         ("domainMetadata", {"domain": domain, "configuration": configuration, "removed": False})
         for domain, configuration in sorted(state.domain_metadata().iter_rows())
     ]
-    return [("protocol", _protocol(state.protocol)), ("metaData", _metadata(state.metadata)), *txns, *domains]
-
-
-def _protocol(protocol: Protocol) -> dict[str, Any]:
-    return {
-        "minReaderVersion": protocol.min_reader_version,
-        "minWriterVersion": protocol.min_writer_version,
-        "readerFeatures": protocol.reader_features,
-        "writerFeatures": protocol.writer_features,
-    }
-
-
-def _metadata(metadata: Metadata) -> dict[str, Any]:
-    return {
-        "id": metadata.id,
-        "name": metadata.name,
-        "description": metadata.description,
-        "format": {"provider": metadata.format.provider, "options": metadata.format.options or {}},
-        "schemaString": metadata.schema_string,
-        "partitionColumns": metadata.partition_columns or [],
-        "configuration": metadata.configuration or {},
-        "createdTime": metadata.created_time,
-    }
+    metadata = msgspec.to_builtins(state.metadata)
+    metadata |= {name: metadata[name] or empty for name, empty in (("partitionColumns", []), ("configuration", {}))}
+    metadata["format"]["options"] = metadata["format"]["options"] or {}
+    return [("protocol", msgspec.to_builtins(state.protocol)), ("metaData", metadata), *txns, *domains]
 
 
 def action_columns(actions: Sequence[Action]) -> dict[str, pa.Array]:
