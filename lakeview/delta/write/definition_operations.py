@@ -11,7 +11,7 @@ from lakeview.model.schema import leaf_name
 from lakeview.model.type_input import schema_of, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lakeview.delta.write.schema_changes import Column
     from lakeview.delta.write.transaction import Transaction
@@ -49,17 +49,15 @@ class DefinitionOperations:
         about = {"name": _text(column), "type": str(data_type), "nullable": True}
         about["metadata"] = {} if optional_text(comment, "comment") is None else {"comment": comment}
         columns = json_text([{"column": about}])
-        with self.transaction("ADD COLUMNS", parameters={"columns": columns}) as txn:
-            txn.add_column(column, data_type, comment=comment)
-        return txn.version
+        return committed(
+            self, "ADD COLUMNS", lambda txn: txn.add_column(column, data_type, comment=comment), columns=columns
+        )
 
     def evolve(self: WritableTable, schema: SchemaInput) -> int | None:
         """Give the table this schema, which may add nullable columns and fields of structs and change comments; returns
         the version, None if it is that."""
         columns = json_text([{"name": field.name, "type": str(field.type)} for field in schema_of(schema)])
-        with self.transaction("REPLACE COLUMNS", parameters={"columns": columns}) as txn:
-            txn.evolve(schema)
-        return txn.version
+        return committed(self, "REPLACE COLUMNS", lambda txn: txn.evolve(schema), columns=columns)
 
     def replace_table(
         self: WritableTable,
@@ -101,61 +99,46 @@ class DefinitionOperations:
         from lakeview.delta.write.schema_changes import column_path
 
         new_path = column_path((*column_path(column)[:-1], name))
-        parameters = {"oldColumnPath": _text(column), "newColumnPath": leaf_name(new_path)}
-        with self.transaction("RENAME COLUMN", parameters=parameters) as txn:
-            txn.rename_column(column, name)
-        return txn.version
+        old, new = _text(column), leaf_name(new_path)
+        return committed(
+            self, "RENAME COLUMN", lambda txn: txn.rename_column(column, name), oldColumnPath=old, newColumnPath=new
+        )
 
     def drop_column(self: WritableTable, column: Column) -> int | None:
         """Take a column, or a field of a struct, out of the table; no file changes. Columns have to be mapped."""
-        with self.transaction("DROP COLUMNS", parameters={"columns": json_text([_text(column)])}) as txn:
-            txn.drop_column(column)
-        return txn.version
+        columns = json_text([_text(column)])
+        return committed(self, "DROP COLUMNS", lambda txn: txn.drop_column(column), columns=columns)
 
     def widen_column(self: WritableTable, column: Column, type_: TypeInput) -> int | None:
         """Give a column a type that holds all of its values; the table needs `delta.enableTypeWidening`."""
         data_type = type_of(type_, _text(column))
-        parameters = {"column": json_text({"name": _text(column), "type": str(data_type)})}
-        with self.transaction("CHANGE COLUMN", parameters=parameters) as txn:
-            txn.widen_column(column, data_type)
-        return txn.version
+        about = json_text({"name": _text(column), "type": str(data_type)})
+        return committed(self, "CHANGE COLUMN", lambda txn: txn.widen_column(column, data_type), column=about)
 
     def reorder_columns(self: WritableTable, names: Sequence[str]) -> int | None:
         """Put columns in this order, those that are not named behind."""
         names = names_of(names, "names")
-        with self.transaction("CHANGE COLUMNS", parameters={"columns": json_text(names)}) as txn:
-            txn.reorder_columns(names)
-        return txn.version
+        return committed(self, "CHANGE COLUMNS", lambda txn: txn.reorder_columns(names), columns=json_text(names))
 
     def set_nullable(self: WritableTable, column: Column, *, nullable: bool) -> int | None:
         """Let a column hold null, or no longer, once no row has null in it."""
-        parameters = json_text({"name": _text(column), "nullable": flag_of(nullable, "nullable")})
-        with self.transaction("CHANGE COLUMN", parameters={"column": parameters}) as txn:
-            txn.set_nullable(column, nullable=nullable)
-        return txn.version
+        about = json_text({"name": _text(column), "nullable": flag_of(nullable, "nullable")})
+        return committed(self, "CHANGE COLUMN", lambda txn: txn.set_nullable(column, nullable=nullable), column=about)
 
     def set_comment(self: WritableTable, column: Column, comment: str | None) -> int | None:
         """Say what a column is, or no longer."""
-        parameters = json_text({"name": _text(column), "comment": optional_text(comment, "comment")})
-        with self.transaction("CHANGE COLUMN", parameters={"column": parameters}) as txn:
-            txn.set_comment(column, comment)
-        return txn.version
+        about = json_text({"name": _text(column), "comment": optional_text(comment, "comment")})
+        return committed(self, "CHANGE COLUMN", lambda txn: txn.set_comment(column, comment), column=about)
 
     def upgrade_protocol(self: WritableTable, features: Sequence[str]) -> int | None:
         """Let the protocol name more table features, and those that they need."""
         features = names_of(features, "features")
-        with self.transaction("UPGRADE PROTOCOL") as txn:
-            txn.upgrade_protocol(features)
-            txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
-        return txn.version
+        return _upgraded(self, lambda txn: txn.upgrade_protocol(features))
 
     def upgrade_versions(self: WritableTable, reader_version: int, writer_version: int) -> int | None:
         """Let the protocol have higher versions; returns the version, None if it has them. Reader version 3 and writer
         version 7 are those of protocols that name features, which `upgrade_protocol` adds."""
-        with self.transaction("UPGRADE PROTOCOL") as txn:
-            txn.upgrade_versions(reader_version, writer_version)
-            txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
-        return txn.version
+        return _upgraded(self, lambda txn: txn.upgrade_versions(reader_version, writer_version))
 
     def drop_feature(
         self: WritableTable, feature: str, *, truncate_history: bool = False, clock: Clock | None = None
@@ -177,30 +160,41 @@ class DefinitionOperations:
 
     def set_properties(self: WritableTable, properties: Mapping[str, str]) -> int | None:
         """Set table properties; the others stay. The protocol is upgraded to what they need."""
-        with self.transaction(
-            "SET TBLPROPERTIES", parameters={"properties": json_text(mapping_of(properties, "properties"))}
-        ) as txn:
-            txn.set_properties(properties)
-        return txn.version
+        text = json_text(mapping_of(properties, "properties"))
+        return committed(self, "SET TBLPROPERTIES", lambda txn: txn.set_properties(properties), properties=text)
 
     def unset_properties(self: WritableTable, names: Sequence[str]) -> int | None:
         """Remove table properties."""
         names = names_of(names, "names")
-        with self.transaction("UNSET TBLPROPERTIES", parameters={"properties": json_text(names)}) as txn:
-            txn.unset_properties(names)
-        return txn.version
+        text = json_text(names)
+        return committed(self, "UNSET TBLPROPERTIES", lambda txn: txn.unset_properties(names), properties=text)
 
     def add_constraint(self: WritableTable, name: str, expression: str) -> int | None:
         """Add a CHECK constraint, in Spark's SQL, once all rows satisfy it."""
-        with self.transaction("ADD CONSTRAINT", parameters={"name": name, "expr": expression}) as txn:
-            txn.add_constraint(name, expression)
-        return txn.version
+        return committed(
+            self, "ADD CONSTRAINT", lambda txn: txn.add_constraint(name, expression), name=name, expr=expression
+        )
 
     def drop_constraint(self: WritableTable, name: str) -> int | None:
         """Remove a CHECK constraint."""
-        with self.transaction("DROP CONSTRAINT", parameters={"name": name}) as txn:
-            txn.drop_constraint(name)
-        return txn.version
+        return committed(self, "DROP CONSTRAINT", lambda txn: txn.drop_constraint(name), name=name)
+
+
+def committed(
+    table: WritableTable, operation: str, do: Callable[[Transaction], object], **parameters: Any
+) -> int | None:
+    """The version of a transaction that does one thing, with these operationParameters; None if nothing changed."""
+    with table.transaction(operation, parameters=parameters) as txn:
+        do(txn)
+    return txn.version
+
+
+def _upgraded(table: WritableTable, do: Callable[[Transaction], object]) -> int | None:
+    def upgrade(txn: Transaction) -> None:
+        do(txn)
+        txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
+
+    return committed(table, "UPGRADE PROTOCOL", upgrade)
 
 
 def _text(column: Column) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakeview.delta.log.commits import predicates
-from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable
+from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable, committed
 from lakeview.delta.write.target import Progress, Target, until_made
 from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, mapping_of, names_of
 from lakeview.model.table_body import check_point
@@ -62,11 +62,7 @@ class Operations(DefinitionOperations):
         """
         from lakeview.rows.batches import one_pass
 
-        def attempt() -> int | None:
-            with self.transaction("WRITE", parameters={"mode": "Append"}) as txn:
-                txn.append(frame)
-            return txn.version
-
+        attempt = partial(committed, self, "WRITE", lambda txn: txn.append(frame), mode="Append")
         return attempt() if one_pass(frame) else until_made(attempt)
 
     def delete(
@@ -78,13 +74,10 @@ class Operations(DefinitionOperations):
         InvalidRequestError for a condition that cannot be evaluated, ConstraintViolationError if the table is
         append-only.
         """
-
-        def attempt() -> int | None:
-            with self.transaction("DELETE", parameters={"predicate": predicates(where)}) as txn:
-                txn.delete(where, progress=progress)
-            return txn.version
-
-        return until_made(attempt)
+        condition = predicates(where)
+        return until_made(
+            lambda: committed(self, "DELETE", lambda txn: txn.delete(where, progress=progress), predicate=condition)
+        )
 
     def update(
         self: WritableTable,
@@ -99,13 +92,12 @@ class Operations(DefinitionOperations):
         of polars, whose integers wrap around where SQL is refused. A null struct of which a field is set becomes one
         with the other fields null. `progress`: as of `delete`.
         """
-
-        def attempt() -> int | None:
-            with self.transaction("UPDATE", parameters={"predicate": predicates(where)}) as txn:
-                txn.update(assignments, where, progress=progress)
-            return txn.version
-
-        return until_made(attempt)
+        condition = predicates(where)
+        return until_made(
+            lambda: committed(
+                self, "UPDATE", lambda txn: txn.update(assignments, where, progress=progress), predicate=condition
+            )
+        )
 
     def merge(self: WritableTable, source: Frame, on: str | Sequence[str]) -> Merge:
         """A merge of rows into the table: add clauses to it, then `execute`, which returns the version.
@@ -116,12 +108,7 @@ class Operations(DefinitionOperations):
         from lakeview.rows.batches import frame_from
 
         def run(merge: Merge) -> int | None:
-            def attempt() -> int | None:
-                with self.transaction("MERGE") as txn:
-                    txn.run_merge(merge)
-                return txn.version
-
-            return until_made(attempt)
+            return until_made(partial(committed, self, "MERGE", lambda txn: txn.run_merge(merge)))
 
         rows = frame_from(source)
         return Merge(rows, condition_of(on, rows.columns), run)
@@ -155,24 +142,24 @@ class Operations(DefinitionOperations):
     def overwrite(self: WritableTable, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
         """Replace the rows, or those of the partitions that `where` selects; returns the version."""
         parameters = {"mode": "Overwrite"} | ({} if where is None else {"predicate": str(where)})
-        with self.transaction("WRITE", parameters=parameters) as txn:
-            txn.overwrite(frame, where)
-        return txn.version
+        return committed(self, "WRITE", lambda txn: txn.overwrite(frame, where), **parameters)
 
     def overwrite_partitions(self: WritableTable, frame: Frame) -> int | None:
         """Replace the rows of the partitions that rows fall into; returns the version. The others stay."""
-        with self.transaction("WRITE", parameters={"mode": "Overwrite", "partitionOverwriteMode": "dynamic"}) as txn:
-            txn.overwrite_partitions(frame)
-        return txn.version
+        parameters = {"mode": "Overwrite", "partitionOverwriteMode": "dynamic"}
+        return committed(self, "WRITE", lambda txn: txn.overwrite_partitions(frame), **parameters)
 
     def recompute_statistics(
         self: WritableTable, where: str | pl.Expr | None = None, *, progress: Progress | None = None
     ) -> int | None:
         """Count the statistics of files again, by reading their rows; returns the version, None if all were right.
         `progress`: called with the bytes of the files done, and of all."""
-        with self.transaction("COMPUTE STATS", parameters={"predicate": predicates(where)}) as txn:
+        condition = predicates(where)
+
+        def recompute(txn: Transaction) -> None:
             txn.recompute_statistics(where, progress=progress)
-        return txn.version
+
+        return committed(self, "COMPUTE STATS", recompute, predicate=condition)
 
     def clone(
         self: Target,
@@ -211,9 +198,7 @@ class Operations(DefinitionOperations):
         CommitConflictError while a vacuum deletes files.
         """
         check_point(version, at)
-        with self.transaction("RESTORE") as txn:
-            txn.restore(version, at=at)
-        return txn.version
+        return committed(self, "RESTORE", lambda txn: txn.restore(version, at=at))
 
     # -- maintenance
 
