@@ -11,8 +11,7 @@ from lakeview.delta.data.statistics import Leaf, physical_leaves, statistics_fra
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.commits import readable
-from lakeview.delta.log.file_actions import file_actions
-from lakeview.delta.log.file_events import IDENTITY
+from lakeview.delta.log.file_actions import IDENTITY, file_actions
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.printable import count_text, first_few

@@ -11,8 +11,7 @@ from lakeview.delta.audit.records import CommitRecord, commit_record
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commits import Commit, readable
-from lakeview.delta.log.file_actions import file_actions
-from lakeview.delta.log.file_events import IDENTITY
+from lakeview.delta.log.file_actions import IDENTITY, file_actions
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import VersionNotFoundError
 

@@ -7,8 +7,8 @@ import polars as pl
 
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commits import readable
-from lakeview.delta.log.file_actions import file_actions
-from lakeview.delta.log.file_events import ACTIONS, IDENTITY, events_of
+from lakeview.delta.log.file_actions import IDENTITY, file_actions
+from lakeview.delta.log.file_events import ACTIONS, events_of
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import live_records, sizes
@@ -18,6 +18,7 @@ KNOWN_FILES = pl.Schema(
 )
 """One row a file that was found: its bytes and live rows, null where nothing is known of them."""
 
+_PLAIN = re.compile(r"[A-Za-z0-9_]+")
 _FIRST_CHUNK, _CHUNK = 8, 256
 """Commits that are searched at once."""
 
@@ -81,7 +82,8 @@ def _in_commits(log: TableLog, versions: Sequence[int], files: pl.DataFrame) -> 
     frames = [pl.DataFrame(schema=KNOWN_FILES)]
     missing, at, size = files, 0, _FIRST_CHUNK
     while missing.height and at < len(versions):
-        words = {_plain_word(key) for key in missing["key"]}
+        # what a commit without escapes that names a file holds for certain: the longest plain word of its path
+        words = {max(_PLAIN.findall(key), key=len, default="").encode() for key in missing["key"]}
         # escapes may spell a name otherwise: then the commit is parsed whatever it holds
         commits = [
             (version, data)
@@ -101,11 +103,3 @@ def _in_commits(log: TableLog, versions: Sequence[int], files: pl.DataFrame) -> 
 
 def _known_files(files: pl.DataFrame) -> pl.DataFrame:
     return files.select(*IDENTITY, size_before="size", records_before="records")
-
-
-def _plain_word(key: str) -> bytes:
-    """What a commit without escapes that names a file holds for certain: the longest plain word of its path."""
-    return max(_PLAIN.findall(key), key=len, default="").encode()
-
-
-_PLAIN = re.compile(r"[A-Za-z0-9_]+")

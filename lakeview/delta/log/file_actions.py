@@ -52,6 +52,8 @@ the file. `path` is decoded once. `modified`: an add's modificationTime, a remov
 `deleted_records`: the deletion vector's cardinality, 0 without one. `vector`: its descriptor, null without one.
 `records` may be asked for beside them: physical rows by an add's statistics, null where they have none."""
 
+IDENTITY = ["key", "deletion_vector"]
+"""What identifies a file: its canonical path and the unique id of its deletion vector."""
 FileAction = AddFile | RemoveFile
 
 _BATCH = 8_192
@@ -112,7 +114,7 @@ def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iter
     actions = file_actions((parse_commit(data, version) for version, data in pieces), root, columns)
     if all_differ(actions["key"]):
         return actions
-    return actions.unique(["key", "deletion_vector"], keep="last", maintain_order=True)
+    return actions.unique(IDENTITY, keep="last", maintain_order=True)
 
 
 def _frame(versions: list[int], actions: Sequence[FileAction], root: str, columns: Sequence[str]) -> pl.DataFrame:

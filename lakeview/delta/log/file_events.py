@@ -5,11 +5,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.model.column_values import live_records, sizes
 from lakeview.model.frames import LIFETIMES
-
-IDENTITY = ["key", "deletion_vector"]
-"""What identifies a file: its canonical path and the unique id of its deletion vector."""
 
 EVENTS = pl.Schema(
     {

@@ -10,11 +10,10 @@ import polars as pl
 from lakeview.delta.log.commit_rows import HEADS, SUMS, TOTALS, CommitHeads, totals
 from lakeview.delta.log.definitions import Definitions, begins_at_zero, read_bases
 from lakeview.delta.log.earlier_files import KNOWN_FILES, before, in_checkpoint
-from lakeview.delta.log.file_actions import file_actions
+from lakeview.delta.log.file_actions import IDENTITY, file_actions
 from lakeview.delta.log.file_events import (
     ACTIONS,
     EVENTS,
-    IDENTITY,
     bridge_gaps,
     events_of,
     lifetimes_of,

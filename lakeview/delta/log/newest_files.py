@@ -4,10 +4,8 @@ from hashlib import blake2b
 
 import polars as pl
 
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.model.column_values import all_differ
-
-IDENTITY = ["key", "deletion_vector"]
-"""What tells files apart: one path may be there with several deletion vectors."""
 
 
 def backwards(frame: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.log.actions import CommitInfo, DomainMetadata, Metadata
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.write.checkpoint.struct_statistics import with_documents
@@ -26,7 +27,6 @@ from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
-_IDENTITY = ["key", "deletion_vector"]
 _STAYS = ("delta.inCommitTimestamp", "delta.enableInCommitTimestamps")
 """Properties that say how commits are timed from some version on: an earlier version does not take that back."""
 
@@ -37,8 +37,8 @@ def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
     Returns operationMetrics. DataFileMissingError if a file that comes back is not in the store any more.
     """
     now, before = base.adds(LIVE_COLUMNS), then.adds(LIVE_COLUMNS)
-    back = with_documents(before.join(now, on=_IDENTITY, how="anti", nulls_equal=True), then)
-    away = now.join(before, on=_IDENTITY, how="anti", nulls_equal=True)
+    back = with_documents(before.join(now, on=IDENTITY, how="anti", nulls_equal=True), then)
+    away = now.join(before, on=IDENTITY, how="anti", nulls_equal=True)
     _check_there(back, txn.storage)
     moment = milliseconds(txn.clock())
     for row in away.iter_rows(named=True):
@@ -71,11 +71,11 @@ def _add(txn: PendingCommit, back: pl.DataFrame, now: pl.DataFrame, then: Replay
     mark = high_water_mark(then)
     txn.raise_row_id_mark(mark)
     # a file that had none got its ids above those of then, or from 0 on once more: then it is given others
-    live_ids = now.select(*_IDENTITY, live_id=pl.col("base_row_id"), is_above=pl.col("base_row_id") > mark)
+    live_ids = now.select(*IDENTITY, live_id=pl.col("base_row_id"), is_above=pl.col("base_row_id") > mark)
     back = _with_live_ids(back, now.filter(pl.col("base_row_id") > mark))
     txn.files.adds += [add_of(row, data_change=True) for row in back.iter_rows(named=True)]
     then_id, live_id = pl.col("base_row_id"), pl.col("live_id")
-    files = then.adds(LIVE_COLUMNS).join(live_ids, on=_IDENTITY, nulls_equal=True)
+    files = then.adds(LIVE_COLUMNS).join(live_ids, on=IDENTITY, nulls_equal=True)
     is_other = pl.when(then_id.is_null()).then(~pl.col("is_above")).otherwise(then_id.ne_missing(live_id))
     for row in with_documents(files.filter(is_other).drop("live_id", "is_above"), then).iter_rows(named=True):
         txn.files.add_again(row, row["stats"])

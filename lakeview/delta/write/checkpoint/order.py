@@ -13,7 +13,8 @@ from typing import Self
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.log.newest_files import IDENTITY, not_replaced, rows_where
+from lakeview.delta.log.file_actions import IDENTITY
+from lakeview.delta.log.newest_files import not_replaced, rows_where
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition, action_types, shape_of
 from lakeview.delta.write.checkpoint.part_numbers import part_numbers

@@ -15,7 +15,7 @@ from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.file_statistics import put_below, timestamp_text
 from lakeview.delta.data.partition_values import parse_values
 from lakeview.delta.data.statistics import Leaf, Path
-from lakeview.delta.log.file_events import IDENTITY
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.replay import Replay
 from lakeview.model.data_types import DecimalType, Field
 from lakeview.model.schema import polars_type

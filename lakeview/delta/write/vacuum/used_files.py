@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.delta.log.actions import AddCDCFile
 from lakeview.delta.log.commits import RAW_LINES, mentions, parse_lines
-from lakeview.delta.log.file_actions import newest_actions
+from lakeview.delta.log.file_actions import IDENTITY, newest_actions
 from lakeview.delta.log.paths import LOG_FOLDER, canonical, commit_name, decode_paths
 from lakeview.delta.log.vector_paths import file_of
 from lakeview.delta.properties import retention, value
@@ -19,7 +19,6 @@ from lakeview.model.addresses import below, is_local
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.snapshot import milliseconds
 
-_IDENTITY = ["key", "deletion_vector"]
 _CHANGE_DATA = "delta.enableChangeDataFeed"
 
 
@@ -35,8 +34,8 @@ def needed_files(table: Target, versions: Iterable[int], cutoff: datetime, now: 
     state = table.state()
     at = milliseconds(cutoff)
     adds, removes = state.adds_and_removes()
-    frames = [adds.select(_IDENTITY), removes.filter(pl.col("modified") >= at).select(_IDENTITY)]
-    frames += [table.state(version).adds([]).select(_IDENTITY) for version in versions]
+    frames = [adds.select(IDENTITY), removes.filter(pl.col("modified") >= at).select(IDENTITY)]
+    frames += [table.state(version).adds([]).select(IDENTITY) for version in versions]
     # a week of a log may be ten thousand commits: read only where they may tell more than the state does
     longer = cutoff < now - retention(state.properties)
     recent = _recent_commits(table, cutoff) if longer or value(state.properties, _CHANGE_DATA) else []
@@ -102,7 +101,7 @@ def _removed_by(table: Target, versions: Sequence[int]) -> pl.DataFrame:
     """What these commits remove: where a retention longer than the table's own is asked for, checkpoints have dropped
     some of these tombstones."""
     actions = newest_actions(table.log.each_piece(versions), table.storage.root, [])
-    return actions.filter(~pl.col("added")).select(_IDENTITY)
+    return actions.filter(~pl.col("added")).select(IDENTITY)
 
 
 def _change_files(table: Target, versions: Sequence[int]) -> pl.Series:
