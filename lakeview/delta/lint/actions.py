@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from lakeview.delta.lint.facts import KEY, LogFacts
+from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some, versions
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.model.findings import Finding, Severity
@@ -57,7 +58,7 @@ def _commits(number: int) -> str:
 
 def once_a_file(facts: LogFacts) -> Iterator[Finding]:
     """No file is added and removed, or added twice, in one version: actions inside a commit have no order."""
-    counts = facts.events.group_by("version", *KEY, maintain_order=True).agg(
+    counts = facts.events.group_by("version", *IDENTITY, maintain_order=True).agg(
         pl.col("added").sum().alias("adds"), (~pl.col("added")).sum().alias("removes"), pl.col("path").first()
     )
     for claim, rows in (

@@ -1,15 +1,16 @@
 """Do checkpoints, checksums and compactions say what the commits say?"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 
 import polars as pl
 
-from lakeview.delta.lint.facts import KEY, LogFacts
+from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import differing, finding, some
-from lakeview.delta.log.actions import Metadata, Protocol, Txn
+from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.record_counts import records
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
@@ -83,15 +84,24 @@ def _disagreements(
     protocol = reduce(lambda _, pair: pair[1], [p for p in facts.protocols if p[0] in span], protocol)
     metadata = reduce(lambda _, pair: pair[1], [m for m in facts.metadata if m[0] in span], metadata)
     own_protocol, own_metadata = actual.protocol_and_metadata()
-    yield from _protocols(own_protocol, protocol)
-    yield from _metadatas(own_metadata, metadata)
+    if protocol is not None and own_protocol is None:
+        yield "protocol", "none", f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
+    elif protocol is not None and own_protocol is not None:
+        yield from protocol_differences(own_protocol, protocol)
+    if metadata is not None and own_metadata is None:
+        yield "metaData", "none", metadata.id
+    elif metadata is not None and own_metadata is not None:
+        yield from metadata_differences(own_metadata, metadata)
     yield from _txns_and_domains(facts, actual, older, span)
 
 
 def _txns_and_domains(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:
     txns = {t.app_id: t for t in ([] if older is None else older.txns())}
     txns |= {t.app_id: t for v, t in facts.txns if v in span}
-    yield from _txns({t.app_id: t for t in actual.txns()}, txns)
+    own_versions = {t.app_id: t.version for t in actual.txns()}
+    # one that the log has and the checkpoint has not may have expired, if it says how old it is
+    versions = {app: t.version for app, t in txns.items() if app in own_versions or t.last_updated is None}
+    yield from ((f"txn of {app}", own_versions.get(app), versions.get(app)) for app in _differ(own_versions, versions))
     domains = {d.domain: d for d in ([] if older is None else older.domains())}
     domains |= {d.domain: d for v, d in facts.domains if v in span}
     other = {d.domain: d.configuration for d in domains.values() if not d.removed}
@@ -103,16 +113,16 @@ def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first:
     """Live files by key, and of those in both their sizes, rows and deleted rows."""
     start = first if older is None else first + 1
     tail = facts.events.filter(pl.col("version").is_between(start, actual.version)).unique(
-        KEY, keep="last", maintain_order=True
+        IDENTITY, keep="last", maintain_order=True
     )
-    columns = [*KEY, "path", "size", "records", "deleted_records"]
+    columns = [*IDENTITY, "path", "size", "records", "deleted_records"]
     log_files = tail.filter("added").select(columns)
     if older is not None:
-        rest = _live(older).join(tail.select(KEY), on=KEY, how="anti", nulls_equal=True)
+        rest = _live(older).join(tail.select(IDENTITY), on=IDENTITY, how="anti", nulls_equal=True)
         log_files = pl.concat([rest, log_files])
     own = _live(actual)
-    missing = log_files.join(own, on=KEY, how="anti", nulls_equal=True)
-    extra = own.join(log_files, on=KEY, how="anti", nulls_equal=True)
+    missing = log_files.join(own, on=IDENTITY, how="anti", nulls_equal=True)
+    extra = own.join(log_files, on=IDENTITY, how="anti", nulls_equal=True)
     if missing.height or extra.height:
         yield "files", own.height, log_files.height
     if missing.height:
@@ -124,7 +134,7 @@ def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first:
     if extra.height:
         names = some(extra["path"].head(2).to_list(), extra.height)
         yield f"{count_text(extra.height, 'file')} too many ({names})", "live", "gone"
-    both = own.join(log_files, on=KEY, how="inner", nulls_equal=True, suffix="_log")
+    both = own.join(log_files, on=IDENTITY, how="inner", nulls_equal=True, suffix="_log")
     for column in ("size", "records", "deleted_records"):
         wrong = both.filter(pl.col(column) != pl.col(f"{column}_log"))  # unknown on either side is no disagreement
         if wrong.height:
@@ -136,30 +146,21 @@ def _live(checkpoint: Checkpoint) -> pl.DataFrame:
     adds = checkpoint.adds(["size", "stats", "parsed_records"])
     parsed_counts = adds["parsed_records"] if "parsed_records" in adds.columns else None
     counts = records(adds["stats"], parsed_counts)
-    return adds.with_columns(counts).select(*KEY, "path", "size", "records", "deleted_records")
+    return adds.with_columns(counts).select(*IDENTITY, "path", "size", "records", "deleted_records")
 
 
 def _inside(checkpoint: Checkpoint) -> Iterator[str]:
     """What is wrong with a checkpoint by itself: a claim, then its evidence."""
-    adds = checkpoint.adds([]).select(*KEY, "path")
-    twice = adds.filter(pl.struct(KEY).is_duplicated())
+    adds = checkpoint.adds([]).select(*IDENTITY, "path")
+    twice = adds.filter(pl.struct(IDENTITY).is_duplicated())
     if twice.height:
         yield f"The checkpoint of v{checkpoint.version} holds files twice"
         yield some(twice["path"].unique(maintain_order=True).head(3).to_list(), twice.height)
         return
-    both = adds.join(checkpoint.removes().select(KEY), on=KEY, how="semi", nulls_equal=True)
+    both = adds.join(checkpoint.removes().select(IDENTITY), on=IDENTITY, how="semi", nulls_equal=True)
     if both.height:
         yield f"The checkpoint of v{checkpoint.version} holds files as added and as removed"
         yield some(both["path"].head(3).to_list(), both.height)
-
-
-def _protocols(actual: Protocol | None, log_protocol: Protocol | None) -> Iterator[Pair]:
-    if log_protocol is None or actual == log_protocol:
-        return
-    if actual is None:
-        yield "protocol", "none", f"reader {log_protocol.min_reader_version}, writer {log_protocol.min_writer_version}"
-        return
-    yield from protocol_differences(actual, log_protocol)
 
 
 def protocol_differences(actual: Protocol, log_protocol: Protocol) -> Iterator[Pair]:
@@ -171,15 +172,6 @@ def protocol_differences(actual: Protocol, log_protocol: Protocol) -> Iterator[P
         own, other = sorted(getattr(actual, name) or ()), sorted(getattr(log_protocol, name) or ())
         if own != other:
             yield name, own, other
-
-
-def _metadatas(actual: Metadata | None, log_metadata: Metadata | None) -> Iterator[Pair]:
-    if log_metadata is None:
-        return
-    if actual is None:
-        yield "metaData", "none", log_metadata.id
-        return
-    yield from metadata_differences(actual, log_metadata)
 
 
 def metadata_differences(actual: Metadata, log_metadata: Metadata) -> Iterator[Pair]:
@@ -198,15 +190,5 @@ def _same_document(own: str | None, other: str | None) -> bool:
         return False
 
 
-def _txns(actual: dict[str, Txn], log_txns: dict[str, Txn]) -> Iterator[Pair]:
-    """A txn that the log has and the checkpoint has not may have expired, if it says how old it is."""
-    for app in sorted({*actual, *log_txns}):
-        own, other = actual.get(app), log_txns.get(app)
-        if own is None and other is not None and other.last_updated is not None:
-            continue
-        if (None if own is None else own.version) != (None if other is None else other.version):
-            yield f"txn of {app}", None if own is None else own.version, None if other is None else other.version
-
-
-def _differ(actual: dict[str, str], log_values: dict[str, str]) -> list[str]:
+def _differ(actual: Mapping[str, object], log_values: Mapping[str, object]) -> list[str]:
     return [name for name in sorted({*actual, *log_values}) if actual.get(name) != log_values.get(name)]

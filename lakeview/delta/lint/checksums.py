@@ -10,11 +10,11 @@ import polars as pl
 from lakeview.delta.audit.metrics import FIGURES, count_empty_files, differences, is_partial_write
 from lakeview.delta.audit.records import whole as long
 from lakeview.delta.lint.checkpoints import Pair, metadata_differences, protocol_differences
-from lakeview.delta.lint.facts import KEY, LogFacts, json_file
+from lakeview.delta.lint.facts import LogFacts, json_file
 from lakeview.delta.lint.report import differing, finding, some, versions
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import parse_commit
-from lakeview.delta.log.file_actions import file_actions
+from lakeview.delta.log.file_actions import IDENTITY, file_actions
 from lakeview.delta.log.paths import commit_name
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
@@ -62,9 +62,11 @@ def _totals(facts: LogFacts) -> dict[int, tuple[int, int]]:
     if not facts.runs or facts.runs[0][1] is not None:
         return {}
     first, _, last = facts.runs[0]
-    events = facts.events.filter(pl.col("version") <= last).unique(["version", *KEY], keep="last", maintain_order=True)
-    before_added = pl.col("added").shift(1).over(KEY).fill_null(value=False)
-    before_size = pl.when(before_added).then(pl.col("size").shift(1).over(KEY)).otherwise(0)
+    events = facts.events.filter(pl.col("version") <= last).unique(
+        ["version", *IDENTITY], keep="last", maintain_order=True
+    )
+    before_added = pl.col("added").shift(1).over(IDENTITY).fill_null(value=False)
+    before_size = pl.when(before_added).then(pl.col("size").shift(1).over(IDENTITY)).otherwise(0)
     steps = events.select(
         "version",
         (pl.col("added").cast(pl.Int64) - before_added.cast(pl.Int64)).alias("files"),
@@ -121,10 +123,10 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
             unreadable.append(name)
             continue
         newest = facts.events.filter(pl.col("version").is_between(start, end)).unique(
-            KEY, keep="last", maintain_order=True
+            IDENTITY, keep="last", maintain_order=True
         )
-        columns = [*KEY, "added"]
-        twice = actions.height - actions.unique(KEY).height
+        columns = [*IDENTITY, "added"]
+        twice = actions.height - actions.unique(IDENTITY).height
         extra = actions.select(columns).join(newest.select(columns), on=columns, how="anti", nulls_equal=True).height
         if twice or extra:
             odd.append(f"{name}: {count_text(twice, 'file')} twice, {extra:,} not as the commits leave them")

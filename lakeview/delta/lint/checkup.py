@@ -39,7 +39,7 @@ class Area:
 
 
 def _live(facts: LogFacts) -> str | None:
-    return None if facts.live is None else count_text(facts.live.height, "live file")
+    return count_text(facts.live.height, "live file") if facts.knows_files else None
 
 
 def _protocol(facts: LogFacts) -> str | None:

@@ -5,6 +5,7 @@ Nothing here raises for what a log does wrong: what cannot be read is a fact too
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -18,6 +19,7 @@ from lakeview.delta.lint.commit_rows import COMMITS_READ, EVENTS, change_file_pa
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, table_protocol
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.commits import Commit, only
+from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.log_segment import CheckpointFiles, checkpoints_of, complete_checkpoints
 from lakeview.delta.log.paths import LOG_FOLDER, canonical
 from lakeview.delta.log.replay import Replay
@@ -34,7 +36,6 @@ from lakeview.model.schema import Schema
 
 _CHUNK = 256
 
-KEY = ["key", "deletion_vector"]
 
 LIVE = ("size", "partition_values", "records", "vector")
 """What of a live file the checks look at, besides its key, path, deletion vector and deleted rows."""
@@ -209,23 +210,30 @@ class LogFacts:
             return None, error
         return replay, None
 
+    @property
+    def live(self) -> pl.DataFrame:
+        """The live files at the latest version with LIVE; none where they cannot be read."""
+        return self._live[0]
+
+    @property
+    def knows_files(self) -> bool:
+        """Whether the live files can be read."""
+        return self._live[1]
+
     @cached_property
-    def live(self) -> pl.DataFrame | None:
-        """The live files at the latest version with LIVE; None where they cannot be read."""
+    def stated_files(self) -> pl.DataFrame:
+        """The live files at the latest version with STATED; none where they cannot be read."""
+        return self._adds(STATED)[0]
+
+    @cached_property
+    def _live(self) -> tuple[pl.DataFrame, bool]:
         return self._adds(LIVE)
 
-    @cached_property
-    def stated_files(self) -> pl.DataFrame | None:
-        """The live files at the latest version with STATED; None where they cannot be read."""
-        return self._adds(STATED)
-
-    def _adds(self, columns: Sequence[str]) -> pl.DataFrame | None:
-        if self.replay is None:
-            return None
-        try:
-            return self.replay.adds(columns)
-        except UNREADABLE:
-            return None
+    def _adds(self, columns: Sequence[str]) -> tuple[pl.DataFrame, bool]:
+        if self.replay is not None:
+            with suppress(*UNREADABLE):
+                return self.replay.adds(columns), True
+        return file_actions([], self.storage.root, columns), False
 
     @cached_property
     def latest_protocol(self) -> Protocol | None:

@@ -8,8 +8,9 @@ import polars as pl
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import parse_values, partition_fields
 from lakeview.delta.features import CATALOG_FEATURES
-from lakeview.delta.lint.facts import KEY, LogFacts
+from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.paths import LOG_FOLDER, canonical
 from lakeview.delta.log.vector_paths import file_of
 from lakeview.model import limits
@@ -26,8 +27,6 @@ _ADD = "Add File and Remove File"
 def paths(facts: LogFacts) -> Iterator[Finding]:
     """Live files outside the table's folder."""
     live = facts.live
-    if live is None:
-        return
     outside = live.filter(pl.Series([_outside(key) for key in live["key"]], dtype=pl.Boolean))
     if not outside.height:
         return
@@ -51,8 +50,6 @@ def _outside(key: str) -> bool:
 def files_in_store(facts: LogFacts) -> Iterator[Finding]:
     """Live files and deletion vectors are in the store, with the size the log says."""
     live = facts.live
-    if live is None:
-        return
     inside = live.filter(pl.Series([not _outside(key) for key in live["key"]], dtype=pl.Boolean))
     present = facts.data.select(pl.col("name").alias("key"), pl.col("size").alias("stored"))
     files = inside.select("key", "path", "size").unique("key").join(present, on="key", how="left")
@@ -147,14 +144,13 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
 def orphans(facts: LogFacts) -> Iterator[Finding]:
     """Data files that no add or remove names: leavings of failed writes, or of commits that were cleaned up; and what a
     killed writer had begun in the log."""
-    live = facts.live
-    if live is None or facts.replay is None or facts.features & CATALOG_FEATURES:  # unpublished commits name some
-        return
+    if facts.replay is None or not facts.knows_files or facts.features & CATALOG_FEATURES:
+        return  # unpublished commits name some
     try:
-        removes = facts.replay.removes().select(KEY)
+        removes = facts.replay.removes().select(IDENTITY)
     except CorruptTableError:
         return
-    actions = pl.concat([live.select(KEY), removes, facts.events.select(KEY)])
+    actions = pl.concat([facts.live.select(IDENTITY), removes, facts.events.select(IDENTITY)])
     names = pl.concat(
         [
             actions["key"],
@@ -200,7 +196,7 @@ def _vector_names(unique_ids: pl.Series, root: str) -> pl.Series:
 def partition_values(facts: LogFacts) -> Iterator[Finding]:
     """Every live file has a value for each partition column, no others, and they can be read as their types."""
     live, schema, metadata = facts.live, facts.schema, facts.latest_metadata
-    if live is None or schema is None or metadata is None or not live.height:
+    if schema is None or metadata is None or not live.height:
         return
     try:
         fields = partition_fields(schema, metadata.partition_columns or [])
@@ -263,9 +259,7 @@ def _unreadable(live: pl.DataFrame, field: Field) -> Iterator[Finding]:
 def keys_once(facts: LogFacts) -> Iterator[Finding]:
     """A path that is live with two deletion vectors at once gives its rows twice."""
     live = facts.live
-    if live is None:
-        return
-    twice = live.unique(KEY).filter(pl.col("key").is_duplicated())
+    twice = live.unique(IDENTITY).filter(pl.col("key").is_duplicated())
     if twice.height:
         names = twice["path"].unique(maintain_order=True)
         yield finding(

@@ -143,8 +143,7 @@ class Use:
 
     def vectors(self) -> str | None:
         """A deletion vector on a live file."""
-        live = self._facts.live
-        many = 0 if live is None else live.height - live["deletion_vector"].null_count()
+        many = self._facts.live["deletion_vector"].count()
         return f"{count_text(many, 'file')} with deletion vectors" if many else None
 
     def constraint(self) -> str | None:

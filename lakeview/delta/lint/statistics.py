@@ -23,8 +23,6 @@ _FILES = 200_000
 def present(facts: LogFacts) -> Iterator[Finding]:
     """Live files count their rows."""
     live = facts.stated_files
-    if live is None:
-        return
     silent = live.filter(pl.col("records").is_null())
     if silent.height:
         verb = "does not count its" if silent.height == 1 else "do not count their"
@@ -49,10 +47,7 @@ def present(facts: LogFacts) -> Iterator[Finding]:
 
 def vectors(facts: LogFacts) -> Iterator[Finding]:
     """A deletion vector deletes no more rows than its file has, and its file counts them."""
-    live = facts.live
-    if live is None:
-        return
-    with_vectors = live.filter(pl.col("deletion_vector").is_not_null())
+    with_vectors = facts.live.filter(pl.col("deletion_vector").is_not_null())
     for claim, evidence, rows in (
         (
             "a deletion vector that deletes more rows than they hold",
@@ -84,7 +79,7 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
 def contradictions(facts: LogFacts) -> Iterator[Finding]:
     """No minimum above its maximum, no more nulls than rows, no bounds where everything is null."""
     live, schema = facts.stated_files, facts.schema
-    if live is None or schema is None or not live.height:
+    if schema is None or not live.height:
         return
     partitions = (facts.latest_metadata.partition_columns if facts.latest_metadata else None) or ()
     leaves = physical_leaves(schema, None, partitions)[:_COLUMNS]
@@ -107,8 +102,6 @@ def contradictions(facts: LogFacts) -> Iterator[Finding]:
 def tight_bounds(facts: LogFacts) -> Iterator[Finding]:
     """Bounds of a file with a deletion vector that call themselves tight."""
     live = facts.stated_files
-    if live is None:
-        return
     loose = live.filter(
         pl.col("deletion_vector").is_not_null()
         & (pl.col("deleted_records") > 0)
