@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.delta.audit.records import CommitRecord, whole
 from lakeview.delta.audit.run import Run, live_files
 from lakeview.delta.log.actions import Metadata
-from lakeview.delta.log.file_events import IDENTITY
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.model.audit_cases import Case, each_commit, proven, unknowable, violated
 from lakeview.model.laws import Verdict
 
@@ -37,7 +37,7 @@ def one_action_per_file(run: Run) -> Iterator[Case]:
     numbers = run.events.select("version", "key", "deletion_vector", hashes.alias("hash"))
     twice = numbers["hash"].is_duplicated()
     exact = numbers.filter(twice).filter(pl.struct("version", *IDENTITY).is_duplicated())
-    wrong = {v: (n, path) for v, n, path in exact.group_by("version").agg(pl.len(), pl.col("key").first()).iter_rows()}
+    wrong = _files_of(exact)
     for version in run.sums["version"]:
         if version in wrong:
             number, path = wrong[version]
@@ -69,9 +69,7 @@ def removed_files_stay_removed(run: Run) -> Iterator[Case]:
     back = back.join(_live_elsewhere(run, back), on=["version", "key"], how="anti")
     adds = run.events.filter("added").select("version").unique().filter(pl.col("version").is_in(operations))
     from_before = _added_after_tombstone(run).filter(pl.col("version").is_in(operations))
-    returns = {
-        v: (n, path) for v, n, path in _first_paths(pl.concat([back.select("version", "key"), from_before])).iter_rows()
-    }
+    returns = _files_of(pl.concat([back.select("version", "key"), from_before]))
     for version in adds["version"].sort():
         if version not in returns:
             yield proven(version)
@@ -93,8 +91,10 @@ def _added_after_tombstone(run: Run) -> pl.DataFrame:
     return events.unique("key", keep="first", maintain_order=True).filter("added").select("version", "key")
 
 
-def _first_paths(actions: pl.DataFrame) -> pl.DataFrame:
-    return actions.group_by("version").agg(pl.len(), pl.col("key").first())
+def _files_of(actions: pl.DataFrame) -> dict[int, tuple[int, str]]:
+    """How many of these actions a version has, and the first one's file."""
+    counts = actions.group_by("version").agg(pl.len(), pl.col("key").first())
+    return {version: (number, key) for version, number, key in counts.iter_rows()}
 
 
 def _live_elsewhere(run: Run, adds: pl.DataFrame) -> pl.DataFrame:
@@ -141,8 +141,7 @@ def vectors_only_grow(run: Run) -> Iterator[Case]:
 
 def appends_remove_nothing(run: Run) -> Iterator[Case]:
     """append-removes-nothing."""
-    removals = run.events.filter(~pl.col("added"))
-    paths = {v: (n, key) for v, n, key in removals.group_by("version").agg(pl.len(), pl.col("key").first()).iter_rows()}
+    paths = _files_of(run.events.filter(~pl.col("added")))
     for version in run.sums["version"]:
         if not run.by_version[version].is_append:
             continue
@@ -156,8 +155,7 @@ def appends_remove_nothing(run: Run) -> Iterator[Case]:
 def append_only(run: Run) -> Iterator[Case]:
     """append-only-table: a commit is judged by the properties in force before it."""
     metadata: Metadata | None = run.metadata
-    lossy = run.events.filter(~pl.col("added") & pl.col("data_change"))
-    paths = {v: (n, key) for v, n, key in lossy.group_by("version").agg(pl.len(), pl.col("key").first()).iter_rows()}
+    paths = _files_of(run.events.filter(~pl.col("added") & pl.col("data_change")))
     for record in run.records:
         if metadata is not None and metadata.properties.get("delta.appendOnly", "").lower() == "true":
             if record.version in paths:

@@ -1,7 +1,7 @@
 """The law of reads: what an operation read, and which commits between its readVersion and its own changed it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import msgspec
 import polars as pl
@@ -10,6 +10,7 @@ from lakeview.delta.audit.records import CommitRecord
 from lakeview.delta.audit.run import Run
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.commits import readable
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
@@ -77,7 +78,7 @@ def _between(run: Run, record: CommitRecord, read_version: int, sums: dict[int, 
     versions = [r.version for r in others if r.metadata is not None]
     if versions:
         return unknowable(version, f"version {versions[0]} changed the table's metadata in between")
-    data = _with_new_rows(others, sums)
+    data = [c for c in others if sums.get(c.version, {}).get("adds") and not sums[c.version]["rearranges"]]
     if not data:
         return proven(version)
     if not (record.operation in _ROW_CHANGES or record.mode == "overwrite"):
@@ -85,10 +86,6 @@ def _between(run: Run, record: CommitRecord, read_version: int, sums: dict[int, 
     if record.isolation == "WriteSerializable":
         data = [r for r in data if not r.is_append]  # such an append counts as coming after
     return next(filter(None, (_collision(run, record, other) for other in data)), proven(version))
-
-
-def _with_new_rows(commits: Sequence[CommitRecord], sums: Mapping[int, dict[str, object]]) -> list[CommitRecord]:
-    return [c for c in commits if (sums.get(c.version, {}).get("adds") and not sums[c.version]["rearranges"])]
 
 
 def _collision(run: Run, record: CommitRecord, other: CommitRecord) -> Case | None:
@@ -105,7 +102,9 @@ def _matching_rows(run: Run, record: CommitRecord, other: int) -> Case | None:
     version, text = record.version, _condition(record)
     claim = f"version {other} added files"
     if text is None:
-        if record.operation == "MERGE" or (record.operation not in _ROW_CHANGES and _partition_names(run, version)):
+        metadata = _metadata_at(run, version)
+        is_partitioned = metadata is not None and bool(metadata.partition_columns)
+        if record.operation == "MERGE" or (record.operation not in _ROW_CHANGES and is_partitioned):
             return unknowable(version, f"{claim} in between, which the operation may have had to read")
         return violated(
             version, f"{claim} in between, and the operation read the whole table", "none", f"version {other}"
@@ -130,15 +129,14 @@ def _condition(record: CommitRecord) -> str | None:
     return None if text is None else _ATTRIBUTE_ID.sub("", text)
 
 
-def _partition_names(run: Run, version: int) -> Sequence[str]:
-    metadata = next((r.metadata for r in reversed(run.records) if r.version <= version and r.metadata), run.metadata)
-    return () if metadata is None else metadata.partition_columns or ()
+def _metadata_at(run: Run, version: int) -> Metadata | None:
+    return next((r.metadata for r in reversed(run.records) if r.version <= version and r.metadata), run.metadata)
 
 
 def _matching_partitions(run: Run, text: str, version: int, other: int) -> list[str] | None:
     """Paths of the files that a commit added in partitions that a condition matches; None where it is not about
     partition columns alone, or cannot be read."""
-    metadata = next((r.metadata for r in reversed(run.records) if r.version <= version and r.metadata), run.metadata)
+    metadata = _metadata_at(run, version)
     if metadata is None:
         return None
     try:
