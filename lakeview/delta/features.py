@@ -1,6 +1,6 @@
 """A protocol action to a verdict: may this reader read the table, may this writer write it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
@@ -66,19 +66,8 @@ def check_readable(
     `by_number`: a version was asked for by its number. Of a table that a catalog manages only such a one is certain:
     what lies in its log is ratified, but only the catalog knows what was ratified since. `newest`: the newest there.
     """
-    version = protocol.min_reader_version
-    if version is None or not 1 <= version <= MAX_READER_VERSION:
-        raise UnsupportedTableError(
-            f"{address} needs Delta reader version {version}; this reader implements 1 to {MAX_READER_VERSION}",
-            fix="upgrade lakeview",
-            place="protocol.minReaderVersion",
-            kind="unsupported-reader-version",
-        )
-    if version == MAX_READER_VERSION and protocol.reader_features is None:
-        raise CorruptTableError(
-            f"{address} declares reader version 3 without readerFeatures", place="protocol.readerFeatures",
-            fix="the writer of this protocol action has to name its features", kind="invalid-protocol",
-        )  # fmt: skip
+    version, listed = protocol.min_reader_version, protocol.reader_features
+    version = _known_version("reader", version, MAX_READER_VERSION, listed, address)
     features = set(protocol.reader_features or ()) if version == MAX_READER_VERSION else set()
     catalog = features & CATALOG_FEATURES
     features -= CATALOG_FEATURES
@@ -91,14 +80,8 @@ def check_readable(
             kind="catalog-managed",
         )
     column_mapping_mode(protocol, properties, address)
-    if missing := sorted(features - READER_FEATURES):
-        raise UnsupportedTableError(
-            f"{address} needs the Delta reader feature{'s' if len(missing) > 1 else ''} {_names(missing)}, "
-            "which this reader does not implement",
-            fix=_UPGRADE,
-            place="protocol.readerFeatures",
-            kind="unsupported-reader-feature",
-        )
+    if missing := features - READER_FEATURES:
+        raise _missing_features("reader", missing, address, _UPGRADE)
 
 
 def column_mapping_mode(
@@ -137,32 +120,38 @@ def check_writable(protocol: TableProtocol, active: frozenset[str], address: str
     `active`: legacy features in use (a constraint, an invariant, ...): implied by a writer version but unused ones
     ask nothing of a writer.
     """
-    version = protocol.min_writer_version
-    if version is None or not 1 <= version <= MAX_WRITER_VERSION:
+    version, listed = protocol.min_writer_version, protocol.writer_features
+    version = _known_version("writer", version, MAX_WRITER_VERSION, listed, address)
+    if missing := _required_of_writers(protocol, version, active) - WRITER_FEATURES:
+        raise _missing_features("writer", missing, f"writing {address}", "write it with an engine that implements this")
+
+
+def _known_version(who: str, version: int | None, newest: int, features: Sequence[str] | None, address: str) -> int:
+    """The protocol's version for `who`, reader or writer."""
+    if version is None or not 1 <= version <= newest:
         raise UnsupportedTableError(
-            f"{address} needs Delta writer version {version}; this writer implements 1 to {MAX_WRITER_VERSION}",
+            f"{address} needs Delta {who} version {version}; this {who} implements 1 to {newest}",
             fix="upgrade lakeview",
-            place="protocol.minWriterVersion",
-            kind="unsupported-writer-version",
+            place=f"protocol.min{who.capitalize()}Version",
+            kind=f"unsupported-{who}-version",
         )
-    if version == MAX_WRITER_VERSION and protocol.writer_features is None:
+    if version == newest and features is None:
         raise CorruptTableError(
-            f"{address} declares writer version 7 without writerFeatures", place="protocol.writerFeatures",
+            f"{address} declares {who} version {newest} without {who}Features", place=f"protocol.{who}Features",
             fix="the writer of this protocol action has to name its features", kind="invalid-protocol",
         )  # fmt: skip
-    if missing := sorted(_required_of_writers(protocol, version, active) - WRITER_FEATURES):
-        raise UnsupportedTableError(
-            f"writing {address} needs the Delta writer feature{'s' if len(missing) > 1 else ''} {_names(missing)}, "
-            "which this writer does not implement",
-            fix="write it with an engine that implements this",
-            place="protocol.writerFeatures",
-            kind="unsupported-writer-feature",
-        )
+    return version
 
 
-def _names(features: list[str]) -> str:
-    """The first ten features, each cut: a log may name any number of them."""
-    return first_few((shorten(name, 100) for name in features), 10)
+def _missing_features(who: str, missing: set[str], subject: str, fix: str) -> UnsupportedTableError:
+    names = first_few((shorten(name, 100) for name in sorted(missing)), 10)  # a log may name any number of them
+    return UnsupportedTableError(
+        f"{subject} needs the Delta {who} feature{'s' if len(missing) > 1 else ''} {names}, "
+        f"which this {who} does not implement",
+        fix=fix,
+        place=f"protocol.{who}Features",
+        kind=f"unsupported-{who}-feature",
+    )
 
 
 def _required_of_writers(protocol: TableProtocol, version: int, active: frozenset[str]) -> set[str]:
