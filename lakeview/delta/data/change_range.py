@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 
 import polars as pl
@@ -10,7 +11,7 @@ import polars as pl
 from lakeview.delta.data.change_plan import CHANGE_FILES, change_files
 from lakeview.delta.data.changes import ChangeScan, Columns
 from lakeview.delta.data.column_mapping import as_before, table_schema
-from lakeview.delta.data.type_widening import common_incompatibility, incompatibility
+from lakeview.delta.data.type_widening import incompatibility
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, ColumnMappingMode, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.commits import Commit, only
@@ -175,7 +176,7 @@ def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, sta
     for i, layout in enumerate(layouts):
         # "as we won't be reading any data prior to it": Spark checks no schema before that of the first version
         # (CDCReader.changesToDF), and what that version removes has the columns that are left
-        compare = common_incompatibility if layout.version < start else incompatibility
+        compare = partial(incompatibility, common=layout.version < start)
         if (why := compare(layout.schema, _seen_from(layouts, i, schema))) is None:
             continue
         later = [

@@ -93,21 +93,14 @@ def _type(name: Any, place: str) -> DataType:
     )
 
 
-def incompatibility(before: Schema, after: Schema) -> str | None:
+def incompatibility(before: Schema, after: Schema, *, common: bool = False) -> str | None:
     """Why rows written with one schema cannot be read with a later one; None if they can.
 
     Columns may have been added, types widened, values allowed to be null. Columns are the same if their physical names
-    are: so a column that column mapping renamed or dropped is found out, and not read as null.
+    are: so a column that column mapping renamed or dropped is found out, and not read as null. `common`: only the types
+    of columns of both count.
     """
-    return _fields(before.fields, after.fields, "", common=False)
-
-
-def common_incompatibility(before: Schema, after: Schema) -> str | None:
-    """Why values written with one schema cannot be read with another one; None if they can.
-
-    Only types count, and only those of columns of both. Columns are the same as for `incompatibility`.
-    """
-    return _fields(before.fields, after.fields, "", common=True)
+    return _fields(before.fields, after.fields, "", common=common)
 
 
 def _fields(before: Sequence[Field], after: Sequence[Field], above: str, *, common: bool) -> str | None:
