@@ -13,7 +13,7 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions, json_text
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
-from lakeview.delta.write.evolution import MAX_ID, check_column_metadata, check_types, check_unique, with_column_ids
+from lakeview.delta.write.evolution import check_column_metadata, check_types, check_unique, with_column_ids
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable, check_statistics_columns
 from lakeview.delta.write.row_rules import check_rules
 from lakeview.delta.write.rules import FEATURE as CLUSTERING_FEATURE
@@ -199,9 +199,8 @@ def _table_exists(storage: Storage) -> CommitConflictError:
 def _prepare(schema: Schema, configuration: dict[str, str | None]) -> Schema:
     """The schema and the properties of a new table with what their features keep in them."""
     if (configuration.get("delta.columnMapping.mode") or "none").lower() != "none":
-        schema, largest = with_column_ids(schema, 0)
+        schema = with_column_ids(schema, configuration)
         check_unique(schema)
-        configuration[MAX_ID] = str(largest)
     if (configuration.get("delta.enableRowTracking") or "").lower() == "true":
         for key in MATERIALIZED.values():
             configuration.setdefault(key, f"_row-{uuid.uuid4()}")

@@ -16,14 +16,13 @@ from lakeview.delta.features import check_writable, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import in_commit_start
-from lakeview.delta.write.evolution import MAX_ID, with_column_ids
+from lakeview.delta.write.evolution import with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
 from lakeview.delta.write.rules import (
     active_features,
     check_clustering,
     property_features,
     upgrade_protocol,
-    with_versions,
 )
 from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
@@ -129,16 +128,11 @@ class Definition:
         check_clustering(features, self.partition_columns, self._address)
         self.protocol = upgrade_protocol(self.protocol, features, self._address)
 
-    def raise_versions(self, reader: int, writer: int) -> None:
-        """Let the protocol have higher versions. InvalidRequestError for others."""
-        self.protocol = with_versions(self.protocol, reader, writer, self._address)
-
     def change_schema(self, schema: Schema) -> None:
         """Replace the schema; columns that have no id and no physical name get them where columns are mapped."""
         configuration = dict(self.metadata.configuration or {})
         if column_mapping_mode(self.table_protocol, self.properties) != "none":
-            schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0))
-            configuration[MAX_ID] = str(largest)
+            schema = with_column_ids(schema, configuration)
         self.change_metadata(schema_string=schema_text(schema), configuration=configuration)
 
     def change_partitions(self, names: Sequence[str]) -> None:
@@ -163,8 +157,7 @@ class Definition:
         mode = column_mapping_mode(self.table_protocol, self.properties, self._address)
         self._check_mapping(mode, _mode(configuration))
         if _mode(configuration) != "none":
-            schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0))
-            configuration[MAX_ID] = str(largest)
+            schema = with_column_ids(schema, configuration)
         if _is_on(configuration, ROW_TRACKING):
             self._start_row_tracking(configuration)
         check_clustering(self.protocol.writer_features or (), partition_by, self._address)
@@ -189,8 +182,7 @@ class Definition:
         if _MAPPING_MODE in properties or "columnMapping" in features:
             self._check_mapping(mode, _mode(configuration))
             if _mode(configuration) != "none" and mode == "none":
-                schema, largest = with_column_ids(schema, int(configuration.get(MAX_ID) or 0), keep_names=True)
-                configuration[MAX_ID] = str(largest)
+                schema = with_column_ids(schema, configuration, keep_names=True)
         starts = "rowTracking" in features and not self.enables("rowTracking", ROW_TRACKING)
         if starts and _is_on(configuration, ROW_TRACKING):
             self._start_row_tracking(configuration)

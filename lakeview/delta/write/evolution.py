@@ -162,13 +162,12 @@ def _check_type(old: DataType, new: DataType, path: str, what: str) -> None:
 
 def _carry_fields(old: Sequence[Field], new: Sequence[Field]) -> tuple[Field, ...]:
     by_name = {field.name: field for field in old}
-    return tuple(
-        _carry_field(by_name[field.name], field) if field.name in by_name else without_column_ids(field)
-        for field in new
-    )
+    return tuple(_carry_field(by_name.get(field.name), field) for field in new)
 
 
-def _carry_field(old: Field, new: Field) -> Field:
+def _carry_field(old: Field | None, new: Field) -> Field:
+    if old is None:
+        return without_column_ids(new)
     metadata = {key: value for key, value in old.metadata.items() if key != "comment"}
     metadata |= {key: value for key, value in new.metadata.items() if key == "comment"}
     return replace(old, type=_carry_type(old.type, new.type), nullable=new.nullable, metadata=metadata)
@@ -222,15 +221,16 @@ MAX_ID = "delta.columnMapping.maxColumnId"
 """The property that holds the largest id that a table has ever given to a column."""
 
 
-def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -> tuple[Schema, int]:
-    """The schema with an id and a physical name for each field that has none, and the largest id now.
+def with_column_ids(schema: Schema, properties: dict[str, str | None], *, keep_names: bool = False) -> Schema:
+    """The schema with an id and a physical name for each field that has none; the largest id becomes one of the
+    properties.
 
     "Write the field id and a physical name that is universally unique"; `keep_names`: the physical name is the name,
     for a table whose files have it, and ids are new: what the fields have is of a table that they were copied from.
     """
     own = (field.metadata.get(_ID) for _, field in fields_below(schema))
-    numbers = iter(range(max(largest, *(number for number in own if isinstance(number, int)), 0) + 1, 2**31))
-    last = largest
+    last = int(properties.get(MAX_ID) or 0)
+    numbers = iter(range(max(last, *(number for number in own if isinstance(number, int)), 0) + 1, 2**31))
 
     def assign(field: Field) -> Field:
         nonlocal last
@@ -245,7 +245,9 @@ def with_column_ids(schema: Schema, largest: int, *, keep_names: bool = False) -
             type=map_fields(field.type, assign),
         )  # fmt: skip
 
-    return Schema(tuple(assign(f) for f in schema)), last
+    mapped_schema = Schema(tuple(assign(f) for f in schema))
+    properties[MAX_ID] = str(last)
+    return mapped_schema
 
 
 def check_unique(schema: Schema) -> None:

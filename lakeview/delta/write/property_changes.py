@@ -17,7 +17,13 @@ from lakeview.delta.write.optimize import rewrite_each
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_changes, check_name
 from lakeview.delta.write.row_rules import Expression
-from lakeview.delta.write.rules import clustering_domain, properties_of, property_features, supported_features
+from lakeview.delta.write.rules import (
+    clustering_domain,
+    properties_of,
+    property_features,
+    supported_features,
+    with_versions,
+)
 from lakeview.model.arguments import integer_of, text_of
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import choices, example_text, shorten
@@ -108,7 +114,7 @@ class PropertyChanges(PendingCommit):
         """Let the protocol have higher versions. InvalidRequestError for lower ones, and two that do not fit."""
         own = supported_features(self.definition.protocol)
         reader, writer = integer_of(reader, "reader version"), integer_of(writer, "writer version")
-        self.definition.raise_versions(reader, writer)
+        self.definition.protocol = with_versions(self.definition.protocol, reader, writer, self._storage.root)
         features = supported_features(self.definition.protocol) - own
         if properties := properties_of(features, self.definition.properties):
             self._change_properties(properties)

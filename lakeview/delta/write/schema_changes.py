@@ -135,7 +135,7 @@ def record_widening(schema: Schema, path: Path, types: Sequence[DataType]) -> Sc
 
     def apply_change(field: Field) -> Field:
         metadata = {TYPE_CHANGES: [*type_changes(field), *notes]} if notes else {}
-        type_ = _with_type(field.type, below, types[-1])
+        type_ = _change_type(field.type, below, path, lambda _: types[-1])
         return replace(field, type=type_, metadata={**field.metadata, **metadata})
 
     return edit(schema, owner, apply_change)
@@ -185,38 +185,32 @@ def _with_fields(
 ) -> Schema:
     """The schema with other fields in the struct at a path; `whole`: the path that an error names."""
 
-    def apply_change(type_: DataType, path: Path) -> DataType:
-        match type_, path:
-            case StructType(fields), ():
-                return StructType(tuple(change(fields)))
-            case StructType(fields), (name, *_) if any(f.name == name for f in fields):
-                return StructType(
-                    tuple(replace(f, type=apply_change(f.type, path[1:])) if f.name == name else f for f in fields)
-                )
-            case ArrayType(element), ("element", *_):
-                return replace(type_, element=apply_change(element, path[1:]))
-            case MapType(key), ("key", *_):
-                return replace(type_, key=apply_change(key, path[1:]))
-            case MapType(_, value), ("value", *_):
-                return replace(type_, value=apply_change(value, path[1:]))
-        raise _unknown_column(whole, [f.name for f in type_.fields] if isinstance(type_, StructType) else [])
+    def apply_change(type_: DataType) -> DataType:
+        if not isinstance(type_, StructType):
+            raise _unknown_column(whole, [])
+        return StructType(tuple(change(type_.fields)))
 
-    root = apply_change(StructType(schema.fields), struct)
+    root = _change_type(StructType(schema.fields), struct, whole, apply_change)
     assert isinstance(root, StructType)
     return Schema(root.fields)
 
 
-def _with_type(type_: DataType, below: Path, new: DataType) -> DataType:
-    if not below:
-        return new
-    match type_, below[0]:
+def _change_type(type_: DataType, path: Path, whole: Path, change: Callable[[DataType], DataType]) -> DataType:
+    """A type that holds another one at a path; `whole`: the path that an error names."""
+    if not path:
+        return change(type_)
+    name, below = path[0], path[1:]
+    match type_, name:
+        case StructType(fields), _ if any(f.name == name for f in fields):
+            inner = {f.name: _change_type(f.type, below, whole, change) for f in fields if f.name == name}
+            return StructType(tuple(replace(f, type=inner.get(f.name, f.type)) for f in fields))
         case ArrayType(element), "element":
-            return replace(type_, element=_with_type(element, below[1:], new))
+            return replace(type_, element=_change_type(element, below, whole, change))
         case MapType(key), "key":
-            return replace(type_, key=_with_type(key, below[1:], new))
+            return replace(type_, key=_change_type(key, below, whole, change))
         case MapType(_, value), "value":
-            return replace(type_, value=_with_type(value, below[1:], new))
-    raise _unknown_column(below, [])
+            return replace(type_, value=_change_type(value, below, whole, change))
+    raise _unknown_column(whole, [f.name for f in type_.fields] if isinstance(type_, StructType) else [])
 
 
 def _fields_beside(schema: Schema, path: Path) -> Sequence[Field]:
