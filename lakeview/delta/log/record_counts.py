@@ -26,7 +26,10 @@ def records(stats: pl.Series, struct_counts: pl.Series | None) -> pl.Series:
     JSON decoder reads what is left.
     """
     counts = stats.to_frame("stats").select(_first_count(pl.col("stats"))).to_series()
-    for read in (_by_pattern, _by_decoder):
+    for read in (
+        lambda texts: texts.str.extract(_FIRST_KEY.pattern, 1).cast(pl.Int64, strict=False),
+        lambda texts: pl.Series(map(_num_records, texts), dtype=pl.Int64),
+    ):
         rest = (counts.is_null() & stats.is_not_null()).arg_true()
         if rest.len():
             counts = counts.scatter(rest, read(stats.gather(rest)))
@@ -44,14 +47,6 @@ def _first_count(stats: pl.Expr) -> pl.Expr:
     parts = stats.str.head(_LONGEST).str.strip_prefix(_BEGINNING).str.split_exact(",", 1).struct
     is_first = stats.is_between(_FROM_ONE, _PAST_NINE, closed="left") & parts.field("field_1").is_not_null()
     return pl.when(is_first).then(parts.field("field_0").cast(pl.Int64, strict=False))
-
-
-def _by_pattern(stats: pl.Series) -> pl.Series:
-    return stats.str.extract(_FIRST_KEY.pattern, 1).cast(pl.Int64, strict=False)
-
-
-def _by_decoder(stats: pl.Series) -> pl.Series:
-    return pl.Series([_num_records(text) for text in stats], dtype=pl.Int64)
 
 
 def records_of(stats: str | None) -> int | None:

@@ -1,7 +1,7 @@
 """A table and a retention to the files that a vacuum deletes (delta protocol, Add File and Remove File; today's
 protocol, VACUUM Protocol Check)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
@@ -159,7 +159,8 @@ def candidate_files(listing: pl.DataFrame, state: Replay) -> pl.DataFrame:
     metadata of Iceberg readers where the table is read as Iceberg too."""
     columns = _partition_names(state)
     nested_tables = _nested_tables(listing["name"])
-    metadata = "metadata" if _is_uniform(state.properties) else None
+    is_uniform = "iceberg" in state.properties.get("delta.universalFormat.enabledFormats", "").lower()
+    metadata = "metadata" if is_uniform else None
 
     @cache  # folders are few beside their files
     def hides(folder: str) -> bool:
@@ -199,7 +200,3 @@ def _nested_tables(names: pl.Series) -> set[str]:
     """Folders below the root that hold a log of their own."""
     logs = names.filter(names.str.contains(f"/{LOG_FOLDER}/", literal=True))
     return {name.partition(f"/{LOG_FOLDER}/")[0] for name in logs}
-
-
-def _is_uniform(properties: Mapping[str, str]) -> bool:
-    return "iceberg" in properties.get("delta.universalFormat.enabledFormats", "").lower()
