@@ -13,12 +13,12 @@ import polars as pl
 from lakeview.delta.change_log import ChangedFile, ChangeLog, CommitChanges, FileAction
 from lakeview.delta.data.change_plan import change_files
 from lakeview.delta.data.changes import ChangeScan, Columns
-from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.deletion_vectors import vector_file
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.partition_values import parse_values, partition_fields
 from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
-from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.data.schemas import schema_text, table_schema
 from lakeview.delta.data.statistics import physical_leaves, table_statistics
 from lakeview.delta.data.type_widening import check_type_changes, incompatibility, type_changes
 from lakeview.delta.features import READER_FEATURES, check_readable, column_mapping_mode
@@ -39,7 +39,6 @@ from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions, vector_v
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.state import StatisticsReader
-from lakeview.delta.log.vector_paths import vector_file
 from lakeview.delta.maintenance import delete_old, maintain
 from lakeview.delta.table import DeltaTable
 from lakeview.model.column_values import moments

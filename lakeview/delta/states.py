@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Iterator
 
-from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.readability import check_data_files
+from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.features import check_readable, column_mapping_mode, supports_column_mapping
 from lakeview.delta.log.definitions import Definitions
 from lakeview.delta.log.log_segment import LogSegment

@@ -16,8 +16,7 @@ from pyspark.sql.types import LongType, MapType, StringType, StructField, Struct
 
 import lakeview as lv
 from lakeview.delta.log.checkpoint_files import CheckpointPiece
-from lakeview.delta.log.file_actions import PARTITION_VALUES
-from lakeview.delta.log.newest_files import not_replaced
+from lakeview.delta.log.file_actions import PARTITION_VALUES, not_replaced
 from lakeview.delta.table import DeltaTable
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.opening import open_iceberg

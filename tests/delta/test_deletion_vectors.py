@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeview as lv
-from lakeview.delta.data.deletion_vectors import DeletionVector
-from lakeview.delta.log.vector_paths import file_of, z85_decoded
+from lakeview.delta.data.deletion_vectors import DeletionVector, file_of, z85_decoded
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, DataFileMissingError
 from lakeview.rows.difference import Without

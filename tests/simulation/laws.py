@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lakeview.delta.data.deletion_vectors import file_of
 from lakeview.delta.log.actions import DeletionVectorDescriptor
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path
-from lakeview.delta.log.vector_paths import file_of
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import CommitConflictError, LakeviewError, StoreUnavailableError
 from tests.simulation.operations import APPEND_ONLY, NOW, SET_BY_OPERATIONS, Base, Model, Operation, Row, rows_of

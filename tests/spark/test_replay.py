@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakeview as lv
-from lakeview.delta.log.newest_files import not_replaced
+from lakeview.delta.log.file_actions import not_replaced
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import LakeviewError
 from lakeview.spark import replay

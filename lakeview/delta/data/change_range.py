@@ -10,7 +10,7 @@ import polars as pl
 
 from lakeview.delta.data.change_plan import CHANGE_FILES, change_files
 from lakeview.delta.data.changes import ChangeScan, Columns
-from lakeview.delta.data.column_mapping import as_before, table_schema
+from lakeview.delta.data.schemas import as_before, table_schema
 from lakeview.delta.data.type_widening import incompatibility
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, ColumnMappingMode, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol

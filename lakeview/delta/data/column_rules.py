@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from lakeview.delta.data.column_mapping import logical_name
+from lakeview.delta.data.schemas import logical_name
 from lakeview.delta.data.type_widening import type_changes
 from lakeview.model.data_types import Field
 from lakeview.model.frames import RULES

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from lakeview.delta.data.column_mapping import as_before
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.scan import Scan
+from lakeview.delta.data.schemas import as_before
 from lakeview.delta.data.type_widening import incompatibility
-from lakeview.delta.log.file_actions import IDENTITY, VECTOR
-from lakeview.delta.log.newest_files import rows_where
+from lakeview.delta.log.file_actions import IDENTITY, VECTOR, rows_where
 from lakeview.delta.log.replay import Replay
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema

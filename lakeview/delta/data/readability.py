@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
-from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.deletion_vectors import file_of
+from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import check_readable
 from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.log.vector_paths import file_of
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.frames import VERSIONS

@@ -12,8 +12,7 @@ from lakeview.delta.data.partition_values import partition_columns
 from lakeview.delta.data.row_tracking import tracking_fallbacks
 from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves, string_prefix
 from lakeview.delta.features import column_mapping_mode
-from lakeview.delta.log.file_actions import VECTOR
-from lakeview.delta.log.newest_files import rows_where
+from lakeview.delta.log.file_actions import VECTOR, rows_where
 from lakeview.delta.log.state import TableState
 from lakeview.model.column_values import sizes
 from lakeview.model.data_types import Field

@@ -5,14 +5,13 @@ from contextlib import suppress
 
 import polars as pl
 
-from lakeview.delta.data.deletion_vectors import DeletionVector
+from lakeview.delta.data.deletion_vectors import DeletionVector, file_of
 from lakeview.delta.data.partition_values import parse_values, partition_fields
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.paths import LOG_FOLDER, canonical
-from lakeview.delta.log.vector_paths import file_of
 from lakeview.model import limits
 from lakeview.model.addresses import is_absolute
 from lakeview.model.data_types import Field

@@ -1,14 +1,18 @@
-"""Record batches of a file of actions: few small ones made of many, and the leaves of the actions in them."""
+"""Record batches of a file of actions: few small ones made of many, and the leaves of the actions in them; errors of
+libraries over such a file to ours."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any, TypeAlias
 
+import msgspec
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeview.delta.log.checkpoint_footer import FEW_ROWS
+from lakeview.model.errors import CorruptTableError, LakeviewError
 
 Piece: TypeAlias = pa.Array | pl.Series
 Arrays: TypeAlias = dict[str, list[Piece]]
@@ -71,3 +75,41 @@ def with_values(arrays: Arrays) -> Arrays:
 def _is_null(piece: Piece) -> bool:
     nulls = piece.null_count() if isinstance(piece, pl.Series) else piece.null_count
     return bool(nulls == len(piece))
+
+
+@contextmanager
+def readable(name: str, parent: str | None = None) -> Iterator[None]:
+    """Errors of the Parquet and frame libraries over one file of a checkpoint, or a sidecar of one, become ours."""
+    what = f"checkpoint {name}" if parent is None else f"sidecar {name} of checkpoint {parent}"
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CorruptTableError(
+            f"{what} was listed and is gone" if parent is None else f"{what} is missing",
+            fix="refresh: a cleanup may be running" if parent is None else "restore the file from a backup",
+            place=name,
+            kind="corrupt-checkpoint",
+        ) from error
+    except (
+        pa.ArrowException,
+        pl.exceptions.PolarsError,
+        msgspec.DecodeError,
+        RecursionError,
+        OSError,
+        TypeError,
+        KeyError,
+        ValueError,
+        OverflowError,
+    ) as error:
+        if isinstance(error, LakeviewError):  # access denied, or a store that does not answer: not the file's fault
+            raise
+        raise CorruptTableError(
+            f"{what} cannot be read: {_first_line(error)}",
+            fix="restore the file from a backup; if every commit is still there, deleting the checkpoint is enough",
+            place=name,
+            kind="corrupt-checkpoint",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

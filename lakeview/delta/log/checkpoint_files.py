@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.log.checkpoint_batches import Piece
+from lakeview.delta.log.checkpoint_batches import Piece, readable
 from lakeview.delta.log.checkpoint_columns import VECTOR_LEAVES, CheckpointColumns
-from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.file_actions import text_maps_of_values, with_keys

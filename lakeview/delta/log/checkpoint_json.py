@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.log.checkpoint_errors import readable
+from lakeview.delta.log.checkpoint_batches import readable
 from lakeview.delta.log.commits import RAW_LINES, parse_lines
 from lakeview.delta.log.file_actions import newest_actions
 from lakeview.model.errors import CorruptTableError

@@ -22,9 +22,9 @@ from lakeview.delta.log.checkpoint_batches import (
     join_pieces,
     leaf_of,
     merge_batches,
+    readable,
     with_values,
 )
-from lakeview.delta.log.checkpoint_errors import readable
 from lakeview.delta.log.checkpoint_footer import FEW_ROWS, PATH_AND_OTHERS, Footer, open_with_footer, source_of
 from lakeview.storage import Storage
 from lakeview.storage.byte_cache import SmallFiles

@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, metadata_of
-from lakeview.delta.log.checkpoint_errors import readable
+from lakeview.delta.log.checkpoint_batches import readable
 from lakeview.delta.log.checkpoint_files import CheckpointPiece, each_file_actions, file_actions_of
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions

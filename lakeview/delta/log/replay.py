@@ -12,9 +12,19 @@ import polars as pl
 from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn, table_protocol
 from lakeview.delta.log.checkpoint_files import CheckpointPiece
 from lakeview.delta.log.commits import mentions, parse_commit
-from lakeview.delta.log.file_actions import IDENTITY, columns_of, each_frame, newest_actions
+from lakeview.delta.log.file_actions import (
+    IDENTITY,
+    backwards,
+    columns_of,
+    each_frame,
+    newest_actions,
+    not_replaced,
+    once,
+    rows_where,
+    unseen,
+    with_newer,
+)
 from lakeview.delta.log.log_segment import LogSegment
-from lakeview.delta.log.newest_files import backwards, not_replaced, once, rows_where, unseen, with_newer
 from lakeview.delta.log.state import StatisticsReader, with_statistics
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import moments

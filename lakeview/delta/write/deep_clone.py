@@ -8,10 +8,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from lakeview.delta.data.deletion_vectors import DeletionVector
+from lakeview.delta.data.deletion_vectors import DeletionVector, z85_encoded
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import encode_path
-from lakeview.delta.log.vector_paths import z85_encoded
 from lakeview.delta.write.create import check_no_table, marker_name
 from lakeview.delta.write.file_changes import add_of
 from lakeview.delta.write.target import Progress, with_progress

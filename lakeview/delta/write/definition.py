@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.row_tracking import MATERIALIZED
-from lakeview.delta.data.schemas import schema_text
+from lakeview.delta.data.schemas import schema_text, table_schema
 from lakeview.delta.features import check_writable, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.replay import Replay

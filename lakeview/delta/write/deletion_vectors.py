@@ -12,11 +12,10 @@ from typing import Any
 import msgspec
 import pyroaring
 
-from lakeview.delta.data.deletion_vectors import DeletionVector
+from lakeview.delta.data.deletion_vectors import DeletionVector, z85_encoded
 from lakeview.delta.log.actions import AddFile, DeletionVectorDescriptor
 from lakeview.delta.log.paths import decode_path
 from lakeview.delta.log.record_counts import records_of
-from lakeview.delta.log.vector_paths import z85_encoded
 from lakeview.delta.write.conflicts import Winner
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, FileChanges, add_of
 from lakeview.delta.write.live_files import LiveFile

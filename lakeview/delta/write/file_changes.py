@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
+from lakeview.delta.data.deletion_vectors import file_of
 from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescriptor, RemoveFile
 from lakeview.delta.log.paths import canonical_path, decode_path, encode_path
 from lakeview.delta.log.record_counts import records_of
-from lakeview.delta.log.vector_paths import file_of
 from lakeview.model.errors import InvalidRequestError
 from lakeview.storage import Storage
 

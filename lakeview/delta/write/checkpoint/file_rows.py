@@ -11,9 +11,9 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-from lakeview.delta.data.column_mapping import table_schema
 from lakeview.delta.data.column_rules import clustering_columns
 from lakeview.delta.data.partition_values import partition_fields
+from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.data.statistics import physical_leaves
 from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.file_actions import COLUMN_TYPES, text_maps

@@ -12,20 +12,22 @@ from datetime import datetime
 import msgspec
 
 from lakeview.delta.features import check_writable
+from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.json_checksum import checksum
-from lakeview.delta.log.log_segment import checkpoint_hint
+from lakeview.delta.log.log_segment import CheckpointFiles, checkpoint_hint, checkpoints_of
 from lakeview.delta.log.paths import (
     LAST_CHECKPOINT,
     LOG_FOLDER,
     SIDECARS,
     checkpoint_name,
     checkpoint_part_name,
+    log_files,
     v2_checkpoint_name,
 )
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import retention, value
-from lakeview.delta.write.checkpoint.order import SortedActions
+from lakeview.delta.write.checkpoint.order import SortedActions, part_without_file
 from lakeview.delta.write.checkpoint.other_actions import (
     STATE_ARROW_TYPES,
     V2_ARROW_TYPES,
@@ -34,11 +36,10 @@ from lakeview.delta.write.checkpoint.other_actions import (
     action_columns,
     state_actions,
 )
-from lakeview.delta.write.checkpoint.part_numbers import part_without_file
-from lakeview.delta.write.checkpoint.present import has_other_files, is_present
 from lakeview.delta.write.rules import active_features, check_may_write
 from lakeview.delta.write.target import Target
 from lakeview.model import limits
+from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
@@ -255,3 +256,43 @@ def replace_hint(storage: Storage, checkpoint: LastCheckpoint) -> None:
         # not written through to the disk, which takes as long as the checkpoint's own flushes: Delta Lake, deltalake,
         # the kernel and Sail list the log where a power cut left nothing whole here
         storage.put_hint(LAST_CHECKPOINT, msgspec.json.encode(msgspec.structs.replace(checkpoint, checksum=digest)))
+
+
+def is_whole(storage: Storage, checkpoint: Checkpoint) -> bool:
+    """Whether a table can be read from a checkpoint, as far as its footers, its protocol and metadata, and a listing of
+    the sidecars tell."""
+    if checkpoint.problem() is not None:
+        return False
+    try:
+        protocol, metadata = checkpoint.protocol_and_metadata()
+    except UNREADABLE:
+        return False
+    if protocol is None or metadata is None:
+        return False
+    present = {name for name, _, _ in storage.entries_from(SIDECARS)} if checkpoint.sidecars else set()
+    return all(is_absolute(name) or name in present for name in checkpoint.sidecars)
+
+
+def has_other_files(storage: Storage, version: int, names: Sequence[str]) -> bool:
+    """Whether a version has a whole V1 checkpoint in other files than these: in one, or in another number of parts. The
+    Delta kernel does not read a version with two: it takes the parts of one for those of the other ("should have 3
+    parts, but it has 2")."""
+    files = log_files(storage.entries_from(LOG_FOLDER, f"{version:020d}.checkpoint."))
+    others = checkpoints_of(f for f in files if f.kind in ("checkpoint", "part") and f.version == version)
+    return any(c.names != tuple(names) and is_whole(storage, Checkpoint(storage, c)) for c in others)
+
+
+def is_present(storage: Storage, version: int, names: Sequence[str]) -> bool:
+    """Whether all of these files are there and a whole checkpoint: readers may be at it, so it is not replaced.
+
+    Files of a set in parts that is not whole are deleted: beside parts of ours they would be taken for a checkpoint.
+    """
+    present = [name for name in names if storage.exists(f"{LOG_FOLDER}/{name}")]
+    if len(present) == len(names):
+        files = CheckpointFiles(version, tuple(names), (0,) * len(names))
+        if is_whole(storage, Checkpoint(storage, files)):
+            return True
+    if len(names) > 1:
+        for name in present:
+            storage.delete(f"{LOG_FOLDER}/{name}")
+    return False

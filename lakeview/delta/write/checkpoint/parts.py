@@ -13,11 +13,11 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.log.checkpoint_files import CheckpointPiece
-from lakeview.delta.log.newest_files import not_replaced
+from lakeview.delta.log.file_actions import not_replaced
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS
 from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition, Shape, action_types, shape_of
 from lakeview.delta.write.checkpoint.files import CheckpointPlan, SidecarFile, point_at_parts, write_top_file
-from lakeview.delta.write.checkpoint.order import GROUP_ROWS, identities
+from lakeview.delta.write.checkpoint.order import GROUP_ROWS, identities, part_numbers, part_without_file
 from lakeview.delta.write.checkpoint.other_actions import (
     STATE_ARROW_TYPES,
     Action,
@@ -25,7 +25,6 @@ from lakeview.delta.write.checkpoint.other_actions import (
     action_columns,
     state_actions,
 )
-from lakeview.delta.write.checkpoint.part_numbers import part_numbers, part_without_file
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import StoreUnavailableError
 from lakeview.storage.access import StoreAccess

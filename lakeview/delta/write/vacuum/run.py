@@ -8,7 +8,7 @@ from functools import cache
 
 import polars as pl
 
-from lakeview.delta.data.column_mapping import table_schema
+from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path, is_staged, is_temporary
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.properties import retention as table_retention

@@ -8,11 +8,11 @@ from datetime import datetime
 import msgspec
 import polars as pl
 
+from lakeview.delta.data.deletion_vectors import file_of
 from lakeview.delta.log.actions import AddCDCFile
 from lakeview.delta.log.commits import RAW_LINES, mentions, parse_lines
 from lakeview.delta.log.file_actions import IDENTITY, newest_actions
 from lakeview.delta.log.paths import LOG_FOLDER, canonical, commit_name, decode_paths
-from lakeview.delta.log.vector_paths import file_of
 from lakeview.delta.properties import retention, value
 from lakeview.delta.write.target import Target
 from lakeview.model.addresses import below, is_local
