@@ -98,7 +98,7 @@ def read_versions(facts: LogFacts) -> Iterator[Finding]:
 
 def append_only(facts: LogFacts) -> Iterator[Finding]:
     """A table that is append-only loses no rows: removes only rearrange."""
-    spans = [(v, m.properties.get("delta.appendOnly", "").lower() == "true") for v, m in facts.metadata]
+    spans = [(v, m.properties.get("delta.appendOnly", "").lower() == "true") for v, m in facts.contents.metadata]
     if not any(on for _, on in spans):
         return
     rules = pl.DataFrame(spans, schema={"version": pl.Int64(), "on": pl.Boolean()}, orient="row").unique(
@@ -155,7 +155,7 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
     commits = facts.commits.filter((pl.col("version") >= start) & pl.col("trouble").is_null())
     # where the enablement is told by properties, the commit that turned the feature on sets the start itself
     if "delta.inCommitTimestampEnablementVersion" not in facts.properties:
-        on = [v for v, m in facts.metadata if asks_for_in_commit_times(m.properties)]
+        on = [v for v, m in facts.contents.metadata if asks_for_in_commit_times(m.properties)]
         commits = commits.filter(pl.col("version") >= (on[0] if on else 0))
     missing = commits.filter(pl.col("in_commit").is_null())
     if missing.height:

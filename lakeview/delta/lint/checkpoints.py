@@ -81,8 +81,8 @@ def _disagreements(
     yield from _files(facts, actual, older, first)
     span = range(first if older is None else first + 1, files.version + 1)
     protocol, metadata = (None, None) if older is None else older.protocol_and_metadata()
-    protocol = reduce(lambda _, pair: pair[1], [p for p in facts.protocols if p[0] in span], protocol)
-    metadata = reduce(lambda _, pair: pair[1], [m for m in facts.metadata if m[0] in span], metadata)
+    protocol = reduce(lambda _, pair: pair[1], [p for p in facts.contents.protocols if p[0] in span], protocol)
+    metadata = reduce(lambda _, pair: pair[1], [m for m in facts.contents.metadata if m[0] in span], metadata)
     own_protocol, own_metadata = actual.protocol_and_metadata()
     if protocol is not None and own_protocol is None:
         yield "protocol", "none", f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
@@ -97,13 +97,13 @@ def _disagreements(
 
 def _txns_and_domains(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:
     txns = {t.app_id: t for t in ([] if older is None else older.txns())}
-    txns |= {t.app_id: t for v, t in facts.txns if v in span}
+    txns |= {t.app_id: t for v, t in facts.contents.txns if v in span}
     own_versions = {t.app_id: t.version for t in actual.txns()}
     # one that the log has and the checkpoint has not may have expired, if it says how old it is
     versions = {app: t.version for app, t in txns.items() if app in own_versions or t.last_updated is None}
     yield from ((f"txn of {app}", own_versions.get(app), versions.get(app)) for app in _differ(own_versions, versions))
     domains = {d.domain: d for d in ([] if older is None else older.domains())}
-    domains |= {d.domain: d for v, d in facts.domains if v in span}
+    domains |= {d.domain: d for v, d in facts.contents.domains if v in span}
     other = {d.domain: d.configuration for d in domains.values() if not d.removed}
     own = {d.domain: d.configuration for d in actual.domains() if not d.removed}
     yield from ((f"domain {name}", own.get(name), other.get(name)) for name in _differ(own, other))

@@ -95,11 +95,11 @@ def _compare(facts: LogFacts, figures: dict[str, Any], version: int, totals: tup
 
 def _actions_compared(facts: LogFacts, figures: dict[str, Any], version: int) -> Iterator[Pair]:
     metadata = _as(figures.get("metadata"), Metadata)
-    newest = [m for v, m in facts.metadata if v <= version]
+    newest = [m for v, m in facts.contents.metadata if v <= version]
     if metadata is not None and newest:
         yield from metadata_differences(metadata, newest[-1])
     protocol = _as(figures.get("protocol"), Protocol)
-    current = [p for v, p in facts.protocols if v <= version]
+    current = [p for v, p in facts.contents.protocols if v <= version]
     if protocol is not None and current:
         yield from protocol_differences(protocol, current[-1])
 

@@ -45,7 +45,10 @@ STATED = ("records", "stats", "stats_parsed")
 
 
 @dataclass(slots=True)
-class _CommitContents:
+class CommitContents:
+    """What the readable commits hold: rows of COMMITS_READ, EVENTS, (version, action) of four kinds of actions, and the
+    files that cdc actions name."""
+
     rows: list[dict[str, Any]] = field(default_factory=list)
     events: list[pl.DataFrame] = field(default_factory=list)
     protocols: list[tuple[int, Protocol]] = field(default_factory=list)
@@ -98,8 +101,9 @@ class LogFacts:
     # -- the commits
 
     @cached_property
-    def _commit_contents(self) -> _CommitContents:
-        contents = _CommitContents()
+    def contents(self) -> CommitContents:
+        """What the commits hold, read once."""
+        contents = CommitContents()
         files = self.log.commit_files()
         times = files["modified"].dt.epoch("ms").to_list()
         for start in range(0, files.height, _CHUNK):
@@ -134,38 +138,18 @@ class LogFacts:
         """COMMITS_READ."""
         names = COMMITS_READ.names()
         return pl.DataFrame(
-            {n: [row.get(n) for row in self._commit_contents.rows] for n in names}, schema=COMMITS_READ, strict=True
+            {n: [row.get(n) for row in self.contents.rows] for n in names}, schema=COMMITS_READ, strict=True
         )
 
     @cached_property
     def events(self) -> pl.DataFrame:
         """EVENTS, in the order recorded."""
-        return pl.concat([pl.DataFrame(schema=EVENTS), *self._commit_contents.events])
+        return pl.concat([pl.DataFrame(schema=EVENTS), *self.contents.events])
 
     @property
     def change_files(self) -> pl.Series:
         """Keys of the files that cdc actions name, wherever in the table they lie."""
-        return canonical(pl.Series("key", self._commit_contents.change_files, dtype=pl.String), self.storage.root)
-
-    @property
-    def protocols(self) -> list[tuple[int, Protocol]]:
-        """(version, action) of every protocol action in the commits."""
-        return self._commit_contents.protocols
-
-    @property
-    def metadata(self) -> list[tuple[int, Metadata]]:
-        """(version, action) of every metaData action in the commits."""
-        return self._commit_contents.metadata
-
-    @property
-    def txns(self) -> list[tuple[int, Txn]]:
-        """(version, action) of every txn action in the commits."""
-        return self._commit_contents.txns
-
-    @property
-    def domains(self) -> list[tuple[int, DomainMetadata]]:
-        """(version, action) of every domainMetadata action in the commits."""
-        return self._commit_contents.domains
+        return canonical(pl.Series("key", self.contents.change_files, dtype=pl.String), self.storage.root)
 
     @cached_property
     def runs(self) -> list[tuple[int, CheckpointFiles | None, int]]:
@@ -173,21 +157,17 @@ class LogFacts:
 
         A run starts at version 0, or at a checkpoint above a gap or a broken commit.
         """
-        whole = [r["version"] for r in self._commit_contents.rows if r["trouble"] is None]
+        whole = {r["version"] for r in self.contents.rows if r["trouble"] is None}
         bases = {c.version: c for c in self.checkpoints}
         runs: list[tuple[int, CheckpointFiles | None, int]] = []
         for version in sorted({*whole, *bases}):
-            if runs and version == runs[-1][2] + 1 and version in self._whole:
+            if runs and version == runs[-1][2] + 1 and version in whole:
                 runs[-1] = (*runs[-1][:2], version)
-            elif version == 0 and version in self._whole:
+            elif version == 0 and version in whole:
                 runs.append((0, None, 0))
             elif version in bases:
                 runs.append((version, bases[version], version))
         return runs
-
-    @cached_property
-    def _whole(self) -> frozenset[int]:
-        return frozenset(r["version"] for r in self._commit_contents.rows if r["trouble"] is None)
 
     # -- the latest version
 
@@ -240,14 +220,14 @@ class LogFacts:
         """The protocol in force, or the newest that some commit holds."""
         if self.replay is not None:
             return self.replay.protocol
-        return self.protocols[-1][1] if self.protocols else None
+        return self.contents.protocols[-1][1] if self.contents.protocols else None
 
     @cached_property
     def latest_metadata(self) -> Metadata | None:
         """The metadata in force, or the newest that some commit holds."""
         if self.replay is not None:
             return self.replay.metadata
-        return self.metadata[-1][1] if self.metadata else None
+        return self.contents.metadata[-1][1] if self.contents.metadata else None
 
     @property
     def properties(self) -> dict[str, str]:

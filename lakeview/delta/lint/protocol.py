@@ -146,10 +146,6 @@ class Use:
         many = self._facts.live["deletion_vector"].count()
         return f"{count_text(many, 'file')} with deletion vectors" if many else None
 
-    def constraint(self) -> str | None:
-        """A CHECK constraint."""
-        return next((k for k in self.properties if k.startswith("delta.constraints.")), None)
-
     def v2_checkpoints(self) -> str | None:
         """The V2 policy, or a checkpoint under a UUID name."""
         if self.properties.get("delta.checkpointPolicy") == "v2":
@@ -164,7 +160,7 @@ class Use:
 _USES: Mapping[str, Callable[[Use], str | None]] = {
     "appendOnly": lambda u: u.on("delta.appendOnly"),
     "invariants": lambda u: u.metadata("delta.invariants") or _required_by(u),
-    "checkConstraints": Use.constraint,
+    "checkConstraints": lambda u: next((k for k in u.properties if k.startswith("delta.constraints.")), None),
     "changeDataFeed": lambda u: u.on("delta.enableChangeDataFeed"),
     "generatedColumns": lambda u: u.metadata("delta.generationExpression"),
     "identityColumns": lambda u: u.metadata("delta.identity.start"),
@@ -263,14 +259,14 @@ def _unused_features(signs: Mapping[str, str | None], facts: LogFacts) -> Iterat
 def domains_declared(facts: LogFacts) -> Iterator[Finding]:
     """domainMetadata actions in a table whose writers need not keep them."""
     protocol = facts.latest_protocol
-    if protocol is None or not facts.domains or "domainMetadata" in facts.features:
+    if protocol is None or not facts.contents.domains or "domainMetadata" in facts.features:
         return
-    version, action = facts.domains[0]
+    version, action = facts.contents.domains[0]
     yield finding(
         "domain-without-feature",
         Severity.ATTENTION,
         "Metadata domains in a table without the feature domainMetadata",
-        f"{count_text(len(facts.domains), 'action')}; first {action.domain} at v{version}",
+        f"{count_text(len(facts.contents.domains), 'action')}; first {action.domain} at v{version}",
         section="Domain Metadata",
         place="protocol",
         remedy="add the feature: writers that do not know of it drop the domains",
