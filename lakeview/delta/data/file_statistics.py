@@ -69,10 +69,11 @@ class FileStatistics:
         for path, count in self._nulls.items():
             put_below(nulls, path, count)
             minimum, maximum = self._bounds.get(path) or _NOTHING
-            if minimum is not None:
-                put_below(low, path, _lower(minimum, self._prefix))
-            if maximum is not None and (upper := _upper(maximum, self._prefix)) is not None:
-                put_below(high, path, upper)
+            if isinstance(minimum, str):
+                minimum, maximum = minimum[: self._prefix], _above(maximum, self._prefix)
+            for bounds, bound in ((low, minimum), (high, maximum)):
+                if bound is not None:
+                    put_below(bounds, path, json_time(bound))
         document = {"numRecords": self.records, "minValues": low, "maxValues": high, "nullCount": nulls}
         return _ENCODER.encode(document).decode()
 
@@ -112,21 +113,9 @@ def in_calendar(series: pl.Series) -> bool:
     return bool(calendar(series).all())
 
 
-def _lower(value: Any, prefix: int) -> Any:
+def json_time(value: Any) -> Any:
+    """A date or a time as statistics record it; any other value as it is."""
     match value:
-        case str():
-            return value[:prefix]
-        case datetime():
-            return timestamp_text(value)
-        case date():
-            return value.isoformat()
-    return value
-
-
-def _upper(value: Any, prefix: int) -> Any:
-    match value:
-        case str():
-            return value if len(value) <= prefix else _above(value, prefix)
         case datetime():
             return timestamp_text(value)
         case date():
@@ -135,7 +124,9 @@ def _upper(value: Any, prefix: int) -> Any:
 
 
 def _above(text: str, length: int) -> str | None:
-    """A text of so many characters and one that is above every text with this prefix; None where there is none."""
+    """A text of so many characters at most that is not below another one; None where there is none."""
+    if len(text) <= length:
+        return text
     # the highest code point is above whatever follows, unless the text goes on with it
     return None if text[length] == "\U0010ffff" else text[:length] + "\U0010ffff"
 

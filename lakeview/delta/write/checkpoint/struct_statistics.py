@@ -3,7 +3,6 @@ Checkpoint Schema). Both forms name columns by their physical names."""
 
 import math
 from collections.abc import Sequence
-from datetime import date, datetime
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ import polars as pl
 from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, loosen, typed_bounds
 from lakeview.delta.data.document_values import Columns, Kind
 from lakeview.delta.data.documents import Documents
-from lakeview.delta.data.file_statistics import put_below, timestamp_text
+from lakeview.delta.data.file_statistics import json_time, put_below
 from lakeview.delta.data.partition_values import parse_values
 from lakeview.delta.data.statistics import Leaf, Path
 from lakeview.delta.log.file_actions import IDENTITY
@@ -78,16 +77,12 @@ def parsed_partitions(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
 
 
 def documents_of(stats: pl.Series, structs: pl.Series | None) -> pl.Series:
-    """Documents, made of the structs where an earlier checkpoint has them alone."""
+    """Documents, made of the structs where an earlier checkpoint has them alone: what is null is left out."""
     if structs is None:
         return stats
     rows = (stats.is_null() & structs.is_not_null()).arg_true()
-    return stats if not rows.len() else stats.scatter(rows, statistics_documents(structs.gather(rows)))
-
-
-def statistics_documents(structs: pl.Series) -> pl.Series:
-    """`stats_parsed` of a checkpoint without documents, as documents: what is null is left out."""
-    return pl.Series("stats", [_document(row) for row in structs.to_list()], dtype=pl.String)
+    documents = pl.Series("stats", [_document(row) for row in structs.gather(rows).to_list()], dtype=pl.String)
+    return stats.scatter(rows, documents) if rows.len() else stats
 
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
@@ -106,13 +101,9 @@ def _plain(value: Any) -> Any:
         case dict():
             inner = {name: _plain(v) for name, v in value.items()}
             return {name: v for name, v in inner.items() if v is not None and v != {}}
-        case datetime():
-            return timestamp_text(value)
-        case date():
-            return value.isoformat()
         case float() if not math.isfinite(value):  # JSON has no word for it
             return None
-    return value
+    return json_time(value)
 
 
 def _struct(tree: Tree, name: str) -> pl.Series:
