@@ -11,24 +11,19 @@ from lakeview.delta.audit.records import CommitRecord, commit_record
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commits import Commit, readable
-from lakeview.delta.log.file_actions import IDENTITY, file_actions
+from lakeview.delta.log.file_actions import COLUMN_TYPES, IDENTITY, file_actions
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import VersionNotFoundError
 
 EVENTS = pl.Schema(
     {
-        "version": pl.Int64(),
-        "added": pl.Boolean(),
-        "key": pl.String(),
-        "deletion_vector": pl.String(),
-        "size": pl.Int64(),
-        "data_change": pl.Boolean(),
-        "records": pl.Int64(),
-        "deleted_records": pl.Int64(),
-        "base_row_id": pl.Int64(),
-        "default_row_commit_version": pl.Int64(),
+        name: COLUMN_TYPES[name]
+        for name in (
+            "version", "added", "key", "deletion_vector", "size", "data_change", "records", "deleted_records",
+            "base_row_id", "default_row_commit_version",
+        )
     }
-)
+)  # fmt: skip
 """One row a file action, in the order recorded. `records`: physical rows of an add, `deleted_records` the cardinality
 of its deletion vector."""
 

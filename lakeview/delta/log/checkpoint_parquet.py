@@ -129,11 +129,8 @@ class ParquetActions:
         """
         with readable(self.name, self.parent):
             footer = self.footer
-            footer.require_structs([kind])
-            footer.require_paths(kind)
-            present = [w for w in names if footer.has(f"{kind}.{w}")]
-            groups = footer.groups(f"{kind}.path")
-            if "path" not in present or not groups:
+            present, groups = self._present(kind, names)
+            if not groups:
                 return {}, 0
             columns = self._columns(kind, present, struct_parts or {})
 
@@ -151,19 +148,22 @@ class ParquetActions:
     def each_batch(self, kind: str, names: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
         """What `leaves` gives, a batch at a time in the order of the file: for who retains none of them."""
         with readable(self.name, self.parent):
-            footer = self.footer
-            footer.require_structs([kind])
-            footer.require_paths(kind)
-            present = [w for w in names if footer.has(f"{kind}.{w}")]
-            groups = footer.groups(f"{kind}.path")
-            if "path" not in present or not groups:
+            present, groups = self._present(kind, names)
+            if not groups:
                 return
-            columns = self._columns(kind, present, {})
+            columns, rows = self._columns(kind, present, {}), self.footer.batch_rows(_STREAMED_ROWS)
             with self._open() as file:
-                batches = file.iter_batches(footer.batch_rows(_STREAMED_ROWS), row_groups=groups, columns=columns)
+                batches = file.iter_batches(rows, row_groups=groups, columns=columns)
                 for batch in merge_batches(self._check_batches(batches, columns, groups), _STREAMED_ROWS):
                     struct = self._with_paths(kind, batch.column(0))
                     yield {leaf: leaf_of(struct, leaf) for leaf in present}
+
+    def _present(self, kind: str, names: Sequence[str]) -> tuple[list[str], list[int]]:
+        """The leaves of a kind of action that are there, and the row groups with its paths. Errors as `Footer` has."""
+        self.footer.require_structs([kind])
+        self.footer.require_paths(kind)
+        present = [name for name in names if self.footer.has(f"{kind}.{name}")]
+        return present, self.footer.groups(f"{kind}.path") if "path" in present else []
 
     def _columns(self, kind: str, leaves: Sequence[str], parts: Mapping[str, Sequence[str]]) -> list[str]:
         """The columns of the file for leaves of a kind of action, `parts` in place of a struct, and those that show

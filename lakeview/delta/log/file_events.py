@@ -5,20 +5,12 @@ from collections.abc import Mapping
 import polars as pl
 
 from lakeview.delta.log.checkpoints import Checkpoint
-from lakeview.delta.log.file_actions import IDENTITY
+from lakeview.delta.log.file_actions import COLUMN_TYPES, IDENTITY
 from lakeview.model.column_values import live_records, sizes
 from lakeview.model.frames import LIFETIMES
 
 EVENTS = pl.Schema(
-    {
-        "version": pl.Int64(),
-        "added": pl.Boolean(),
-        "key": pl.String(),
-        "path": pl.String(),
-        "deletion_vector": pl.String(),
-        "size": pl.Int64(),
-        "records": pl.Int64(),
-    }
+    {c: COLUMN_TYPES[c] for c in ("version", "added", "key", "path", "deletion_vector", "size", "records")}
 )
 """One row a file action of the commits still there, in the order recorded. `size` is null where no file is of the size
 recorded; `records` are live rows of an add, null where they are not recorded, and for a remove."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import pairwise
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import polars as pl
@@ -92,16 +90,12 @@ class Spool:
         self._name = name
         self._starts = pl.Series([first for _, first, _ in order.groups], dtype=pl.Int64)
         self._pieces: list[list[pa.RecordBatch | int]] = [[] for _ in order.groups]
-        self._file = tempfile.TemporaryFile() if len(order.groups) > 1 else None  # noqa: SIM115 (closed by __exit__)
+        self._file = tempfile.TemporaryFile() if len(order.groups) > 1 else None  # noqa: SIM115 (closed by close)
         self._writer: pa.ipc.RecordBatchFileWriter | None = None
         self._batches = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Drop what was put aside."""
         if self._file is not None:
             self._file.close()
 
@@ -199,7 +193,7 @@ class SortedActions:
         return self._each({"add": FileOrder(adds, parts), "remove": FileOrder(self._drop_expired(removes), parts)})
 
     def _each(self, orders: dict[str, FileOrder]) -> Iterator[Group]:
-        spools = {kind: self._stack.enter_context(Spool(order, kind)) for kind, order in orders.items()}
+        spools = {kind: self._stack.enter_context(closing(Spool(order, kind))) for kind, order in orders.items()}
         for frame in self._state.each_action(self._shape.columns, self._newest):
             for kind, build in ACTION_STRUCTS.items():
                 rows = rows_where(frame, frame["added"] if kind == "add" else ~frame["added"])
