@@ -7,8 +7,7 @@ import polars as pl
 
 from lakeview.delta.audit.records import CommitRecord, whole
 from lakeview.delta.audit.run import Run
-from lakeview.delta.features import LEGACY_WRITER_FEATURES
-from lakeview.delta.log.actions import DomainMetadata, Protocol, table_protocol
+from lakeview.delta.log.actions import DomainMetadata, Protocol, supported_features, table_protocol
 from lakeview.delta.log.times import in_commit_start
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 
@@ -22,7 +21,7 @@ def protocols_keep_features(run: Run) -> Iterator[Case]:
         if record.protocol is None:
             continue
         if before is not None and "DROP FEATURE" not in (record.operation or "").upper():
-            missing = sorted(_features(before) - _features(record.protocol))
+            missing = sorted(supported_features(before) - supported_features(record.protocol))
             if missing:
                 yield violated(
                     record.version, f"the protocol no longer names {', '.join(missing)}", _version_text(before),
@@ -31,13 +30,6 @@ def protocols_keep_features(run: Run) -> Iterator[Case]:
             else:
                 yield proven(record.version)
         before = record.protocol
-
-
-def _features(protocol: Protocol) -> set[str]:
-    """The features that a protocol asks for: those of its lists, and those that its legacy versions imply."""
-    legacy = {name for v, names in LEGACY_WRITER_FEATURES.items() if v <= protocol.min_writer_version for name in names}
-    lists = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    return lists if protocol.min_writer_version >= 7 else lists | legacy
 
 
 def _version_text(protocol: Protocol) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from lakeview.delta.data.column_rules import collation
-from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
+from lakeview.delta.features import MAX_READER_VERSION, MAX_WRITER_VERSION
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, some
-from lakeview.delta.log.actions import Protocol
+from lakeview.delta.log.actions import Protocol, supported_features
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
@@ -205,17 +205,15 @@ def features_used(facts: LogFacts) -> Iterator[Finding]:
         return
     use = Use(facts)
     signs = {name: sign(use) for name, sign in _USES.items()}
-    yield from _undeclared_features(signs, _declared_features(facts, protocol), protocol)
+    yield from _undeclared_features(signs, _declared_features(protocol), protocol)
     yield from _unused_features(signs, facts)
 
 
-def _declared_features(facts: LogFacts, protocol: Protocol) -> frozenset[str]:
+def _declared_features(protocol: Protocol) -> frozenset[str]:
     """Features that the protocol names or implies, without their suffix `-preview`."""
-    names = set(facts.features)
-    if protocol.min_writer_version < 7:
-        names |= {n for v, legacy in LEGACY_WRITER_FEATURES.items() if v <= protocol.min_writer_version for n in legacy}
+    names = supported_features(protocol)
     names |= {name.removesuffix("-preview") for name in names}
-    return frozenset(names | {"clustering"} if "liquid" in names else names)
+    return names | {"clustering"} if "liquid" in names else names
 
 
 def _undeclared_features(

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION
 from lakeview.model.table_metadata import TableProtocol
 
 Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -259,6 +260,14 @@ def table_protocol(protocol: Protocol) -> TableProtocol:
     """A protocol action as the neutral value a Snapshot holds."""
     reader, writer = (None if f is None else tuple(f) for f in (protocol.reader_features, protocol.writer_features))
     return TableProtocol(protocol.min_reader_version, protocol.min_writer_version, reader, writer)
+
+
+def supported_features(protocol: Protocol) -> frozenset[str]:
+    """The features that a protocol names, or implies by its legacy version."""
+    version = protocol.min_writer_version
+    implicit = {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version < MAX_WRITER_VERSION for f in names}
+    # "it is not allowed to list a feature only in readerFeatures": one that is there alone is one of writers too
+    return frozenset(implicit | set(protocol.writer_features or ()) | set(protocol.reader_features or ()))
 
 
 def metadata_of(action: dict[str, Any]) -> Metadata:

@@ -11,7 +11,7 @@ from lakeview.delta.data.column_rules import CLUSTERING
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.type_widening import TYPE_CHANGES
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
-from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
+from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, supported_features
 from lakeview.delta.log.commits import only
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.replay import Replay
@@ -19,7 +19,7 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.properties import value
 from lakeview.delta.write.definition import ROW_TRACKING, SUSPENDED, Definition
 from lakeview.delta.write.row_ids import DOMAIN
-from lakeview.delta.write.rules import active_features, supported_features, with_required
+from lakeview.delta.write.rules import active_features, with_required
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import choices
 

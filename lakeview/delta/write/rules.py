@@ -8,13 +8,12 @@ import polars as pl
 from lakeview.delta.data.column_rules import CLUSTERING
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import (
-    LEGACY_WRITER_FEATURES,
     MAX_WRITER_VERSION,
     READER_FEATURES,
     WRITER_FEATURES,
     check_writable,
 )
-from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
+from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, supported_features
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.target import Target
@@ -112,14 +111,6 @@ def check_clustering(features: Collection[str], partition_columns: Sequence[str]
 def with_required(features: frozenset[str]) -> frozenset[str]:
     """The features and those that they need."""
     return features.union(*(_REQUIRES.get(f, ()) for f in features))
-
-
-def supported_features(protocol: Protocol) -> frozenset[str]:
-    """The features that a protocol names, or implies by its legacy version."""
-    version = protocol.min_writer_version
-    implicit = {f for v, names in LEGACY_WRITER_FEATURES.items() if v <= version < MAX_WRITER_VERSION for f in names}
-    # "it is not allowed to list a feature only in readerFeatures": one that is there alone is one of writers too
-    return frozenset(implicit | set(protocol.writer_features or ()) | set(protocol.reader_features or ()))
 
 
 def upgrade_protocol(protocol: Protocol, features: Collection[str], address: str) -> Protocol:

@@ -9,9 +9,9 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeview.delta.data.column_rules import clustering_columns
+from lakeview.delta.log.actions import supported_features
 from lakeview.delta.log.commits import info_fields
 from lakeview.delta.table import DeltaTable
-from lakeview.delta.write.rules import supported_features
 from lakeview.model.errors import CorruptTableError
 
 _JOB = ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")

@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview import delta
 from lakeview.delta.features import WRITER_FEATURES
+from lakeview.delta.log.actions import supported_features
 from lakeview.delta.write.merge import TARGET
-from lakeview.delta.write.rules import supported_features
 from lakeview.delta.write.symlink_manifest import write_manifests
 from lakeview.model.arguments import hours_of, optional_count
 from lakeview.model.errors import InvalidRequestError, NotATableError
