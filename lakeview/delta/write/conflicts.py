@@ -10,11 +10,11 @@ import polars as pl
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.scan import may_hold
-from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.delta.log.actions import Metadata, Protocol, supported_features
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
 from lakeview.delta.write.row_ids import DOMAIN
-from lakeview.delta.write.rules import active_features, supported_features
+from lakeview.delta.write.rules import active_features
 from lakeview.model.data_types import Field
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.schema import Schema
@@ -115,15 +115,6 @@ class Winner:
             return True
         return before.bitmap(self._storage).issubset(after.bitmap(self._storage))
 
-    def metadata(self) -> Metadata | None:
-        """Its metaData action."""
-        actions = only("meta_data", [self.commit])
-        return actions[-1][1] if actions else None
-
-    def changes_protocol(self) -> bool:
-        """Whether it holds a protocol action."""
-        return bool(only("protocol", [self.commit]))
-
     def conflict(self, what: str, kind: str) -> CommitConflictError:
         """The error that names the commit and what collided."""
         info = self.commit.info
@@ -167,14 +158,14 @@ def check_conflict(winner: Winner, ours: Intent, base: Metadata, protocol: Proto
 
 
 def _check_definition(winner: Winner, ours: Intent, base: Metadata, protocol: Protocol) -> None:
-    if winner.changes_protocol() and ours.changes_protocol:
+    later, metadata = winner.commit.definition
+    if later is not None and ours.changes_protocol:
         raise winner.conflict("both change the protocol", "protocol-changed")
-    for _, later in only("protocol", [winner.commit]):
+    if later is not None:
         # what ours has written may need what the protocol names, and its metadata what an older one implies
         lost_features = active_features(base) | set(protocol.writer_features or ())
         if lost_features := lost_features - supported_features(later):
             raise winner.conflict(f"it dropped the feature {min(lost_features)}", "protocol-changed")
-    metadata = winner.metadata()
     strict = ours.changes_metadata or ours.reads_metadata
     if metadata is not None and (strict or not _harmless(base, metadata, ours)):
         raise winner.conflict("it changed the table's metadata", "metadata-changed")

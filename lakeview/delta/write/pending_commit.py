@@ -232,7 +232,7 @@ class PendingCommit:
             self._replace_vectors(joined_vectors)
         now = milliseconds(self.clock())
         self._rearrangements = follow_deletes(self._rearrangements, winner, self.files, self._storage, now)
-        if winner.changes_protocol() or winner.metadata() is not None:
+        if commit.definition != (None, None):
             self.definition.adopt(self._table.state(commit.version))
             self.definition.check_writable()
         if tracks_rows(self.definition):
