@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+
+import polars as pl
 
 from lakeview.delta.data.column_rules import clustering_columns, recorded_rules
 from lakeview.delta.features import column_mapping_mode
@@ -13,7 +16,7 @@ from lakeview.delta.write.evolution import (
     keep_metadata,
     merge_schemas,
 )
-from lakeview.delta.write.property_changes import HasValue, PropertyChanges
+from lakeview.delta.write.property_changes import PropertyChanges
 from lakeview.delta.write.property_checks import check_reserved_columns
 from lakeview.delta.write.row_rules import check_rules
 from lakeview.delta.write.schema_changes import (
@@ -145,7 +148,8 @@ class ColumnChanges(PropertyChanges):
                     place=name,
                     kind="schema-change",
                 )
-            self._check_existing(HasValue(path, f"column {name}, which must not be null"), IsNull(path))
+            subject = f"column {name}, which must not be null"
+            self._check_existing(subject, path[:1], partial(_has_value, path), IsNull(path))
         self._change_schema(new_schema)
 
     # -- inside
@@ -194,6 +198,16 @@ class ColumnChanges(PropertyChanges):
                 names = [path[0]] if path[0].casefold() in text.casefold() else []
             if path[0] in names or is_own:
                 raise _in_use(path, verb, f"the rule {name or column} ({text}) is about it")
+
+
+def _has_value(path: Sequence[str], frame: pl.DataFrame) -> pl.Series:
+    """Whether a column, or a field of structs, has a value in each row; a field of a null struct is null."""
+    values = frame[path[0]].alias("values")  # a series called ^x$ would be a pattern to polars
+    has_value = values.is_not_null()
+    for part in path[1:]:
+        values = values.struct.unnest()[part].alias("values")
+        has_value &= values.is_not_null()
+    return has_value
 
 
 def _in_use(path: Sequence[str], verb: str, why: str) -> InvalidRequestError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import polars as pl
 
+from lakeview.delta.log.actions import supported_features
 from lakeview.delta.properties import PROPERTIES, Effect
 from lakeview.delta.write.checkpoint.struct_statistics import with_documents
 from lakeview.delta.write.feature_files import MAPPING, check_plain_names, files_of
@@ -17,24 +19,20 @@ from lakeview.delta.write.optimize import rewrite_each
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_changes, check_name
 from lakeview.delta.write.row_rules import Expression
-from lakeview.delta.write.rules import (
-    clustering_domain,
-    properties_of,
-    property_features,
-    supported_features,
-    with_versions,
-)
+from lakeview.delta.write.rules import clustering_domain, properties_of, property_features, with_versions
 from lakeview.model.arguments import integer_of, text_of
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import choices, example_text, shorten
 from lakeview.model.schema import Schema
 from lakeview.predicates.condition import row_expression
 from lakeview.predicates.expressions import parse
-from lakeview.predicates.tree import Node, Path, complement
-from lakeview.rows.matching import check_condition, evaluate, frame_of
+from lakeview.predicates.tree import Node, complement
+from lakeview.rows.matching import check_condition, frame_of, matching_rows
 from lakeview.storage import Storage
 
 _CONSTRAINT = "delta.constraints."
+RowCheck: TypeAlias = Callable[[pl.DataFrame], pl.Series]
+"""Whether each row keeps a rule."""
 
 
 class PropertyChanges(PendingCommit):
@@ -189,20 +187,24 @@ class PropertyChanges(PendingCommit):
 
     def _check_constraint(self, name: str, expression: str) -> None:
         condition = condition_of_rule(Expression(name, expression), self.definition.schema)
-        rule = Satisfies(condition, f"the constraint {name} ({expression})")
-        check_condition(condition, self.definition.schema, rule.subject)
-        self._check_existing(rule, counterexamples(condition))
+        subject = f"the constraint {name} ({expression})"
+        check_condition(condition, self.definition.schema, subject)
+        names = list(dict.fromkeys(condition.meta.root_names()))
+        holds = partial(matching_rows, where=condition, subject=subject)
+        self._check_existing(subject, names, holds, complement(parse(condition)))
 
-    def _check_existing(self, rule: Satisfies | HasValue, against: Node) -> None:
+    def _check_existing(self, subject: str, names: Sequence[str], holds: RowCheck, against: Node) -> None:
+        """ConstraintViolationError if a row that is there breaks a rule, which is about columns of these names.
+        `against`: what such rows satisfy: files are skipped whose statistics prove that none does."""
         if self.files.adds:
             raise InvalidRequestError(
-                f"this transaction has written rows already, which were not checked against {rule.subject}",
+                f"this transaction has written rows already, which were not checked against {subject}",
                 fix="change the table first, then write, or do it in two transactions",
                 kind="rule-after-rows",
             )
         self.reads(pl.lit(value=True))
         files = live_files(self._base, self.definition, self._storage, against)
-        check_rows(files, self._storage, rule)
+        _check_rows(files, self._storage, subject, names, holds)
 
 
 def condition_of_rule(rule: Expression, schema: Schema) -> pl.Expr:
@@ -218,65 +220,14 @@ def condition_of_rule(rule: Expression, schema: Schema) -> pl.Expr:
         ) from error
 
 
-def counterexamples(condition: pl.Expr) -> Node:
-    """What rows may break a condition, as a tree by which files are skipped whose statistics prove that none does."""
-    return complement(parse(condition))
-
-
-@dataclass(frozen=True, slots=True)
-class Satisfies:
-    """A condition that each row has to satisfy."""
-
-    condition: pl.Expr
-    subject: str
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that it names."""
-        return list(dict.fromkeys(self.condition.meta.root_names()))
-
-    def __call__(self, frame: pl.DataFrame) -> pl.Series:
-        """Whether each row does. InvalidRequestError for what is neither true nor false."""
-        holds = evaluate(frame, self.condition, self.subject)
-        if holds.dtype not in (pl.Boolean, pl.Null):
-            raise InvalidRequestError(
-                f"{self.subject} is {holds.dtype}, not true or false", fix="write a comparison", kind="bad-predicate"
-            )
-        return holds.cast(pl.Boolean).fill_null(value=False)
-
-
-@dataclass(frozen=True, slots=True)
-class HasValue:
-    """A column, or a field of structs, that must not be null in any row; a field of a null struct is null."""
-
-    path: Path
-    subject: str
-
-    @property
-    def columns(self) -> list[str]:
-        """The column."""
-        return [self.path[0]]
-
-    def __call__(self, frame: pl.DataFrame) -> pl.Series:
-        """Whether it has a value in each row."""
-        values = frame[self.path[0]].alias("values")  # a series called ^x$ would be a pattern to polars
-        has_value = values.is_not_null()
-        for part in self.path[1:]:
-            values = values.struct.unnest()[part].alias("values")
-            has_value &= values.is_not_null()
-        return has_value
-
-
-def check_rows(files: Iterable[LiveFile], storage: Storage, rule: Satisfies | HasValue) -> None:
-    """ConstraintViolationError if a row breaks a rule, with the number of such rows and the first.
-
-    `files`: those whose statistics prove nothing; they are read whole, in the rule's columns.
-    """
+def _check_rows(
+    files: Iterable[LiveFile], storage: Storage, subject: str, names: Sequence[str], holds: RowCheck
+) -> None:
     count, example = 0, ""
     for file in files:
-        for batch in file.batches(storage, file.task.schema.select(rule.columns)):
+        for batch in file.batches(storage, file.task.schema.select(names)):
             frame = frame_of(batch)
-            bad = frame.filter(~rule(frame))
+            bad = frame.filter(~holds(frame))
             if bad.height and not count:
                 row = bad.row(0, named=True)
                 example = ", ".join(f"{n} = {example_text(v)}" for n, v in row.items()) + f" in {file.task.path}"
@@ -284,7 +235,7 @@ def check_rows(files: Iterable[LiveFile], storage: Storage, rule: Satisfies | Ha
     if count:
         rows = "1 row of the table breaks" if count == 1 else f"{count:,} rows of the table break"
         raise ConstraintViolationError(
-            f"{rows} {rule.subject}{'' if count == 1 else '; one of them'}: {example}",
+            f"{rows} {subject}{'' if count == 1 else '; one of them'}: {example}",
             fix="correct or delete these rows first",
             kind="existing-rows",
         )
