@@ -92,17 +92,8 @@ class Scan:
     def tasks_of(self, adds: pl.DataFrame) -> list[FileTask]:
         """Tasks of some of the live files: FILE_ACTIONS with `size`, `vector`, and `partition_values` of a partitioned
         table."""
-        rows: list[dict[str, Any]] = [{}] * adds.height
-        if self._partitions:
-            values = partition_columns(adds["partition_values"], self._partitions)
-            rows = pl.DataFrame({s.name: s for s in values}).to_dicts()  # a list would rename a column without a name
         match: Match = "id" if column_mapping_mode(self.state.table_protocol, self.state.properties) == "id" else "name"
-        return [
-            FileTask(
-                self._root, path, self._schema, values, size or 0, deleted_rows=DeletionVector.of(vector), match=match
-            )
-            for path, size, values, vector in zip(adds["path"], adds["size"], rows, adds["vector"], strict=True)
-        ]
+        return tasks_of(adds, self._schema, self._partitions, self._root, match)
 
     def _leaves(self, node: Node | None) -> list[Leaf]:
         """The columns whose statistics a filter asks for."""
@@ -135,6 +126,20 @@ class Scan:
             if adds.height <= _FEW_FILES:
                 self._adds_with_statistics = {**dict([*self._adds_with_statistics.items()][-3:]), key: adds}
         return adds
+
+
+def tasks_of(
+    adds: pl.DataFrame, schema: Schema, partitions: Sequence[Field], root: str, match: Match
+) -> list[FileTask]:
+    """Tasks of files of a table with these columns; `adds` as of `Scan.tasks_of`."""
+    rows: list[dict[str, Any]] = [{}] * adds.height
+    if partitions:
+        values = partition_columns(adds["partition_values"], partitions)
+        rows = pl.DataFrame({s.name: s for s in values}).to_dicts()  # a list would rename a column without a name
+    return [
+        FileTask(root, path, schema, values, size or 0, deleted_rows=DeletionVector.of(vector), match=match)
+        for path, size, values, vector in zip(adds["path"], adds["size"], rows, adds["vector"], strict=True)
+    ]
 
 
 def may_hold(actions: pl.DataFrame, where: pl.Expr, schema: Schema, partitions: Sequence[Field]) -> pl.Series:

@@ -15,10 +15,10 @@ import polars as pl
 import pyarrow as pa
 import pyroaring
 
-from lakeview.delta.data.deletion_vectors import DeletionVector
-from lakeview.delta.data.partition_values import partition_columns
+from lakeview.delta.data.scan import tasks_of
+from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import AddCDCFile, AddFile
-from lakeview.delta.log.file_actions import PARTITION_VALUES
+from lakeview.delta.log.file_actions import PARTITION_VALUES, VECTOR
 from lakeview.delta.log.paths import decode_path
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.definition import Definition
@@ -43,6 +43,7 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.arrays import values_to_arrow
+from lakeview.rows.field_places import Match
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
@@ -246,11 +247,8 @@ class RowChanges:
 
 def _label(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        rows = batch.select(names)
         label = pa.repeat(values_to_arrow([change], pa.string())[0], batch.num_rows)
-        yield pa.RecordBatch.from_arrays(
-            [*rows.columns, label], schema=rows.schema.append(pa.field(CHANGE_TYPE, pa.string()))
-        )
+        yield batch.select(names).append_column(CHANGE_TYPE, label)
 
 
 def record_whole_files(
@@ -261,37 +259,21 @@ def record_whole_files(
     "When the change data feed is enabled and a version has cdc actions, readers must only read those" (today's
     protocol, Add CDC File). `removes`: rows of FILE_ACTIONS with REMOVAL_COLUMNS.
     """
-    new_files = [(decode_path(a.path), a.size, a.partition_values or {}, None) for a in adds]
-    old_files = [
-        (r["path"], r["size"] or 0, dict(r["partition_values"] or {}), DeletionVector.of(r["vector"])) for r in removes
-    ]
+    new_files = [(decode_path(a.path), a.size, a.partition_values, None) for a in adds]
+    old_files = [(r["path"], r["size"], r["partition_values"], r["vector"]) for r in removes]
+    schema = with_variant_binaries(work.context.schema)
+    mode = column_mapping_mode(definition.table_protocol, definition.properties)
+    match: Match = "id" if mode == "id" else "name"
     for change, files in (("insert", new_files), ("delete", old_files)):
         if files:
-            work.record(change, _batches(_tasks(work, definition, files), work))
+            paths, sizes, values, vectors = zip(*files, strict=True)
+            maps = pl.Series([dict(each or {}) for each in values], dtype=PARTITION_VALUES)
+            columns = {"path": paths, "size": sizes, "partition_values": maps, "vector": vectors}
+            rows = pl.DataFrame(columns, schema_overrides={"vector": VECTOR})
+            tasks = tasks_of(rows, schema, definition.partitions, work.storage.root, match)
+            work.record(change, _batches(tasks, work.storage))
 
 
-def _tasks(
-    work: RowChanges,
-    definition: Definition,
-    files: Sequence[tuple[str, int, Mapping[str, str | None], DeletionVector | None]],
-) -> Iterator[FileTask]:
-    storage = work.storage
-    maps = pl.Series("values", [dict(values) for _, _, values, _ in files], dtype=PARTITION_VALUES)
-    partition_values = pl.DataFrame({s.name: s for s in partition_columns(maps, definition.partitions)})
-    constants = partition_values.to_dicts() if definition.partitions else [{}] * len(files)
-    for (path, size, _, vector), values in zip(files, constants, strict=True):
-        yield FileTask(
-            storage.root,
-            path,
-            with_variant_binaries(work.context.schema),
-            values,
-            size,
-            deleted_rows=vector,
-            match="id" if definition.properties.get("delta.columnMapping.mode", "").lower() == "id" else "name",
-            roots=storage.config.roots,
-        )
-
-
-def _batches(tasks: Iterable[FileTask], work: RowChanges) -> Iterator[pa.RecordBatch]:
+def _batches(tasks: Iterable[FileTask], storage: Storage) -> Iterator[pa.RecordBatch]:
     for task in tasks:
-        yield from read_task(task, work.storage)
+        yield from read_task(replace(task, roots=storage.config.roots), storage)
