@@ -1,7 +1,7 @@
 """Laws of the file set: which files a commit may add and remove, what deletion vectors may do, and what an append, an
 overwrite and a restore promise by their names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 import polars as pl
@@ -141,29 +141,27 @@ def vectors_only_grow(run: Run) -> Iterator[Case]:
 
 def appends_remove_nothing(run: Run) -> Iterator[Case]:
     """append-removes-nothing."""
-    paths = _files_of(run.events.filter(~pl.col("added")))
-    for version in run.sums["version"]:
-        if not run.by_version[version].is_append:
-            continue
-        if version in paths:
-            number, path = paths[version]
-            yield violated(version, "the commit says that it appends, and it removes files", 0, number, path)
-        else:
-            yield proven(version)
+    removals = _files_of(run.events.filter(~pl.col("added")))
+    appends = [version for version in run.sums["version"] if run.by_version[version].is_append]
+    yield from _cases(appends, removals, "the commit says that it appends, and it removes files")
+
+
+def _cases(versions: Iterable[int], files: Mapping[int, tuple[int, str]], reason: str) -> Iterator[Case]:
+    """A case for each version: violated if it has such files, else proven."""
+    for version in versions:
+        yield violated(version, reason, 0, *files[version]) if version in files else proven(version)
 
 
 def append_only(run: Run) -> Iterator[Case]:
     """append-only-table: a commit is judged by the properties in force before it."""
     metadata: Metadata | None = run.metadata
-    paths = _files_of(run.events.filter(~pl.col("added") & pl.col("data_change")))
+    versions = []
     for record in run.records:
         if metadata is not None and metadata.properties.get("delta.appendOnly", "").lower() == "true":
-            if record.version in paths:
-                number, path = paths[record.version]
-                yield violated(record.version, "the commit removes files of an append-only table", 0, number, path)
-            else:
-                yield proven(record.version)
+            versions.append(record.version)
         metadata = record.metadata or metadata
+    removals = _files_of(run.events.filter(~pl.col("added") & pl.col("data_change")))
+    yield from _cases(versions, removals, "the commit removes files of an append-only table")
 
 
 def overwrites_leave_own_files(run: Run) -> Iterator[Case]:

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.log.actions import AddFile, Metadata, Protocol
-from lakeview.delta.log.commits import Commit
+from lakeview.delta.log.actions import AddFile, Metadata
+from lakeview.delta.log.commits import Commit, without_nulls
 from lakeview.delta.log.paths import LOG_FOLDER, checksum_name
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.rules import check_may_write
@@ -94,11 +94,7 @@ def _encode(state: Replay, commit: Commit, totals: tuple[int, int]) -> bytes:
         "numMetadata": 1,
         "numProtocol": 1,
         "inCommitTimestampOpt": info.in_commit_timestamp,
-        "metadata": _set_fields(state.metadata),
-        "protocol": _set_fields(state.protocol),
+        "metadata": without_nulls(msgspec.to_builtins(state.metadata)),
+        "protocol": without_nulls(msgspec.to_builtins(state.protocol)),
     }
-    return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})
-
-
-def _set_fields(action: Metadata | Protocol) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.to_builtins(action).items() if value is not None}
+    return msgspec.json.encode(without_nulls(fields))

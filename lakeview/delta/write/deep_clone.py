@@ -77,18 +77,14 @@ def copying(
         target.put(marker, b"")
         copy(copies, source, target)
     except BaseException:
-        _discard(paths, target)
+        target.delete_each(paths)  # the error that made them useless is the one to raise
         raise
     try:
         yield
     except (CommitConflictError, UnsupportedTableError):
-        _discard(paths, target)
+        target.delete_each(paths)
         raise
-    _discard([marker], target)
-
-
-def _discard(paths: Sequence[str], target: Storage) -> None:
-    target.delete_each(paths)  # the error that made them useless is the one to raise
+    target.delete_each([marker])
 
 
 def copy_files(copies: Sequence[FileCopy], source: Storage, target: Storage, progress: Progress | None = None) -> None:

@@ -68,16 +68,7 @@ class FileChanges:
                 kind="duplicate-file-action",
             )
         self.removes[row["key"], row["deletion_vector"]] = RemoveFile(
-            encode_path(row["path"]),
-            now,
-            data_change,
-            extended_file_metadata=True,
-            partition_values=dict(row["partition_values"] or {}),
-            size=row["size"],
-            tags=tags_of(row["tags"]),
-            deletion_vector=descriptor_of(row["vector"]),
-            base_row_id=row["base_row_id"],
-            default_row_commit_version=row["default_row_commit_version"],
+            deletion_timestamp=now, data_change=data_change, extended_file_metadata=True, **_common_fields(row)
         )
 
     def take(self, adds: Sequence[AddFile], removes: Mapping[Key, RemoveFile], changes: Sequence[AddCDCFile]) -> None:
@@ -180,29 +171,20 @@ class FileChanges:
 
 def add_of(row: Mapping[str, Any], **changes: Any) -> AddFile:
     """A live file as the add action that it was, with changes; `row`: FILE_ACTIONS with LIVE_COLUMNS."""
-    add = AddFile(
-        encode_path(row["path"]),
-        row["size"],
-        partition_values=dict(row["partition_values"] or {}),
-        modification_time=row["modified"],
-        stats=row["stats"],
-        tags=tags_of(row["tags"]),
-        deletion_vector=descriptor_of(row["vector"]),
-        base_row_id=row["base_row_id"],
-        default_row_commit_version=row["default_row_commit_version"],
-        clustering_provider=row["clustering_provider"],
-    )
-    return msgspec.structs.replace(add, **changes)
+    own = {"modification_time": row["modified"], **{n: row[n] for n in ("stats", "clustering_provider")}}
+    return AddFile(**{**_common_fields(row), **own, **changes})
 
 
-def descriptor_of(vector: Mapping[str, Any] | None) -> DeletionVectorDescriptor | None:
-    """A deletion vector's descriptor from a row of FILE_ACTIONS.vector."""
-    return None if vector is None else DeletionVectorDescriptor(**vector)
-
-
-def tags_of(text: str | None) -> dict[str, str | None] | None:
-    """Tags from FILE_ACTIONS.tags."""
-    return None if text is None else msgspec.json.decode(text, type=dict[str, str | None])
+def _common_fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What adds and removes say of a file, of a row of FILE_ACTIONS."""
+    tags, vector = row["tags"], row["vector"]
+    return {
+        "path": encode_path(row["path"]),
+        "partition_values": dict(row["partition_values"] or {}),
+        "tags": None if tags is None else msgspec.json.decode(tags, type=dict[str, str | None]),
+        "deletion_vector": None if vector is None else DeletionVectorDescriptor(**vector),
+        **{name: row[name] for name in ("size", "base_row_id", "default_row_commit_version")},
+    }
 
 
 def paths_of(adds: Iterable[AddFile]) -> list[str]:

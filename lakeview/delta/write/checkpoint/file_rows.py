@@ -128,14 +128,9 @@ def add_structs(actions: pl.DataFrame, shape: Shape) -> pl.Series:
     return pl.DataFrame(columns).to_struct("add")
 
 
-def remove_structs(actions: pl.DataFrame, _shape: Shape) -> pl.Series:
-    """FILE_ACTIONS of removes as a series of structs called `remove`."""
-    return pl.DataFrame(_columns(actions, _REMOVE)).to_struct("remove")
-
-
 ACTION_STRUCTS: Mapping[str, Callable[[pl.DataFrame, Shape], pl.Series]] = {
     "add": add_structs,
-    "remove": remove_structs,
+    "remove": lambda actions, _: pl.DataFrame(_columns(actions, _REMOVE)).to_struct("remove"),
 }
 """Kinds of file actions, in the order in which a checkpoint holds them."""
 

@@ -38,11 +38,14 @@ def needed_files(table: Target, versions: Iterable[int], cutoff: datetime, now: 
     frames += [table.state(version).adds([]).select(IDENTITY) for version in versions]
     # a week of a log may be ten thousand commits: read only where they may tell more than the state does
     longer = cutoff < now - retention(state.properties)
-    recent = _recent_commits(table, cutoff) if longer or value(state.properties, _CHANGE_DATA) else []
-    if recent:
-        frames.append(_removed_by(table, recent))
-    files = pl.concat(frames)
+    has_more = longer or value(state.properties, _CHANGE_DATA)
+    commits = table.log.commit_list() if has_more else []
+    recent = [f.version for f in commits if f.modified is None or f.modified >= at]
     root = table.storage.root
+    if recent:  # checkpoints have dropped some of the tombstones
+        actions = newest_actions(table.log.each_piece(recent), root, [])
+        frames.append(actions.filter(~pl.col("added")).select(IDENTITY))
+    files = pl.concat(frames)
     keys = pl.concat([files["key"], vector_files(files["deletion_vector"], root), _change_files(table, recent)])
     return _by_place(keys.unique(), root)
 
@@ -89,19 +92,6 @@ def _by_place(keys: pl.Series, root: str) -> pl.Series:
     real = os.path.realpath(root)
     places = [place for key in absolute if below(place := os.path.realpath(key), real)]
     return keys.extend(pl.Series([os.path.relpath(place, real) for place in places], dtype=pl.String))
-
-
-def _recent_commits(table: Target, cutoff: datetime) -> list[int]:
-    """The commits that are not known to be older than `cutoff`."""
-    at = milliseconds(cutoff)
-    return [f.version for f in table.log.commit_list() if f.modified is None or f.modified >= at]
-
-
-def _removed_by(table: Target, versions: Sequence[int]) -> pl.DataFrame:
-    """What these commits remove: where a retention longer than the table's own is asked for, checkpoints have dropped
-    some of these tombstones."""
-    actions = newest_actions(table.log.each_piece(versions), table.storage.root, [])
-    return actions.filter(~pl.col("added")).select(IDENTITY)
 
 
 def _change_files(table: Target, versions: Sequence[int]) -> pl.Series:
