@@ -53,6 +53,20 @@ FILES_AHEAD = 32
 """Whole files of a log or of metadata that are read at once: they are small, and are kept as bytes."""
 
 
+def ahead(call: Callable[[_T], _R], items: Iterable[_T], width: int) -> Generator[_R, None, None]:
+    """What a call gives of each item, in their order, `width` calls at once; closing it cancels what was not begun."""
+    rest = iter(items)
+    with ThreadPoolExecutor(width, thread_name_prefix="lakeview-ahead") as pool:
+        pending = deque(pool.submit(call, item) for item in islice(rest, width))
+        try:
+            while pending:
+                outcome = pending.popleft().result()
+                pending.extend(pool.submit(call, item) for item in islice(rest, 1))
+                yield outcome
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
 class Storage(ABC):
     """Files below one root, for several threads. `root`: normalised address. `requests`: how many calls of each kind
     went to the store (list, read, open, put, delete). `options`: those in use, which may hold secrets: not for display.
@@ -102,15 +116,7 @@ class Storage(ABC):
         if not self.remote:
             yield from map(call, items)
             return
-        rest = iter(items)
-        with ThreadPoolExecutor(width, thread_name_prefix="lakeview-read") as pool:
-            pending = deque(pool.submit(call, item) for item in islice(rest, width))
-            try:
-                while pending:
-                    yield pending.popleft().result()
-                    pending.extend(pool.submit(call, item) for item in islice(rest, 1))
-            finally:
-                pool.shutdown(cancel_futures=True)
+        yield from ahead(call, items, width)
 
     def read_all(self, folder: str, names: Sequence[str]) -> list[bytes]:
         """Several files of one folder, in the order named; each as `read`."""

@@ -5,7 +5,6 @@ the classic name as well. So sidecars are looked for in every single-file checkp
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,11 +16,10 @@ from lakeview.delta.log.checkpoint_batches import readable
 from lakeview.delta.log.checkpoint_files import CheckpointPiece, each_file_actions, file_actions_of
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
-from lakeview.delta.log.file_actions import FILE_ACTIONS, columns_of
-from lakeview.delta.log.last_listing import LastListing
+from lakeview.delta.log.file_actions import columns_of
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, decode_path
-from lakeview.delta.log.state import StatisticsReader, with_statistics
+from lakeview.delta.log.state import LastListing, StatisticsReader, with_statistics
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.storage import Storage
@@ -137,8 +135,8 @@ class Checkpoint:
         frames = self._frames("add", columns, documents_of=later_paths)
         if all("stats" in frame.columns for frame in frames):
             adds = [frame.select(*_ALWAYS, "stats").filter(pl.col("stats").is_not_null()) for frame in frames]
-            self._last.set_documents(self.files, later_paths, _whole(adds, columns))
-        return _whole(frames, columns).drop("stats", strict=False)
+            self._last.set_documents(self.files, later_paths, _whole(adds))
+        return _whole(frames).drop("stats", strict=False)
 
     def adds_of(self, paths: pl.Series, statistics: StatisticsReader) -> pl.DataFrame:
         """`adds([], statistics)` of the files with these paths: the statistics of others are not decoded.
@@ -226,7 +224,7 @@ class Checkpoint:
         statistics: StatisticsReader | None = None,
         paths: pl.Series | None = None,
     ) -> pl.DataFrame:
-        return _whole(self._frames(kind, columns, statistics, paths), columns)
+        return _whole(self._frames(kind, columns, statistics, paths))
 
     def _frames(
         self,
@@ -251,23 +249,20 @@ class Checkpoint:
         return [*self._tops, *(self._sidecar(*sidecar) for sidecar in self._sidecar_sizes.items())]
 
     def _each(self, read: Callable[[ActionsFile], _T], files: Sequence[ActionsFile]) -> list[_T]:
-        """What is read of each file, in their order; from a remote store of several at once."""
-        if not self._storage.remote or len(files) < 2:
-            return list(map(read, files))
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakeview-checkpoint") as pool:
-            return list(pool.map(read, files))
+        """What is read of each file, in their order."""
+        return list(self._storage.each_ahead(read, files, _THREADS))
 
     def _sidecar(self, path: str, size: int) -> ActionsFile:
         place = path if is_absolute(path) else f"{SIDECARS}/{path}"
         return ParquetActions(self._storage, place, size, path.rpartition("/")[2], None, self._tops[0].name)
 
 
-def _whole(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> pl.DataFrame:
+def _whole(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The actions of all files."""
     full = [frame for frame in frames if frame.height]
     if len(full) == 1:
         return full[0]
-    return pl.concat(full or frames[:1] or [_nothing(columns)], how="diagonal_relaxed", rechunk=False)
+    return pl.concat(full or frames[:1], how="diagonal_relaxed", rechunk=False)
 
 
 def _of_paths(frame: pl.DataFrame, paths: pl.Series | None) -> pl.DataFrame:
@@ -279,12 +274,6 @@ def _extend(frame: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
     if frame is None or not more["path"].equals(frame["path"]):
         return more
     return frame.hstack(more.select(name for name in more.columns if name not in frame.columns))
-
-
-def _nothing(columns: Sequence[str]) -> pl.DataFrame:
-    types = {**FILE_ACTIONS, "records": pl.Int64()}
-    names = [*_ALWAYS, *columns]
-    return pl.DataFrame(schema={name: types[name] for name in names if name in types})
 
 
 _STATE = {"protocol": ("minReaderVersion", "minWriterVersion"), "metaData": ("id", "schemaString")}

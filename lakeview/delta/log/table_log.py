@@ -1,7 +1,6 @@
 """The files of `_delta_log` to bytes and actions: each commit is read once while it is needed."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
@@ -14,6 +13,7 @@ from lakeview.delta.log.last_listing import LastListing
 from lakeview.delta.log.listing import LogListing
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, commit_name
+from lakeview.delta.log.state import LastListing
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.storage import Storage
@@ -53,12 +53,8 @@ class TableLog(LogListing):
         A footer is read of each; from a remote store several at once.
         """
         checkpoints = list({c.version: self.checkpoint(c) for c in self.checkpoints()}.values())  # the one preferred
-        threads = READ_AHEAD if self.storage.remote and len(checkpoints) > 1 else 1
-        with ThreadPoolExecutor(threads, thread_name_prefix="lakeview-log") as pool:
-            problems = dict(
-                zip((c.version for c in checkpoints), pool.map(Checkpoint.problem, checkpoints), strict=True)
-            )
-        reasons = {version: problem for version, problem in problems.items() if problem is not None}
+        problems = zip(checkpoints, self.storage.each_ahead(Checkpoint.problem, checkpoints), strict=True)
+        reasons = {checkpoint.version: problem for checkpoint, problem in problems if problem is not None}
         return self._missing_sidecars([c for c in checkpoints if c.version not in reasons]) | reasons
 
     def _missing_sidecars(self, checkpoints: Sequence[Checkpoint]) -> dict[int, str]:
@@ -173,8 +169,7 @@ class TableLog(LogListing):
         if len(versions) < 2:
             return {v: self.commit_bytes(v) for v in versions}
         if self.storage.remote:
-            with ThreadPoolExecutor(FILES_AHEAD, thread_name_prefix="lakeview-log") as pool:
-                return dict(zip(versions, pool.map(self.commit_bytes, versions), strict=True))
+            return dict(zip(versions, self.storage.each_ahead(self.commit_bytes, versions, FILES_AHEAD), strict=True))
         try:
             contents = self.storage.read_all(LOG_FOLDER, [commit_name(v) for v in versions])
         except FileNotFoundError:  # one of them is gone: the way that says which

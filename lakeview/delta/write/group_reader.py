@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 import pyroaring
 
-from lakeview.delta.write.live_files import FileRows, LiveFile, ahead, portions_of, together
+from lakeview.delta.write.live_files import FILES_AT_ONCE, FileRows, LiveFile, portions_of, together
 from lakeview.model.schema import Schema
 from lakeview.rows.matching import frame_of, matching_rows
 from lakeview.rows.together import Portion
 from lakeview.storage import Storage
+from lakeview.storage.interface import ahead
 
 _MOSTLY = 0.75
 """The share of files with rows that change from which on all columns are read at once."""
@@ -120,7 +121,7 @@ def matches_of(
     schema = files[0].task.schema
     names = [n for n in dict.fromkeys(where.meta.root_names()) if n in schema]
     reader = GroupReader(storage, schema.select(names), rows_needed)
-    for group in ahead(lambda group: _matches(reader.group(group), len(group), where), list(together(files))):
+    for group in ahead(lambda group: _matches(reader.group(group), len(group), where), together(files), FILES_AT_ONCE):
         yield from group
 
 

@@ -6,9 +6,7 @@ whole range of a column that the data was written or clustered by, and no filter
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -48,7 +46,8 @@ _TOGETHER_BYTES = 1 << 20
 _TOGETHER_ROWS = 131_072
 """Their rows: a file of few bytes can hold a million of equal ones."""
 
-_AHEAD = 2
+FILES_AT_ONCE = 2
+"""Files, or groups of small ones, that are read while the rows of one are changed."""
 _T = TypeVar("_T")
 _Item = TypeVar("_Item")
 
@@ -172,22 +171,6 @@ def together(files: Sequence[LiveFile]) -> Iterator[list[LiveFile]]:
 def portions_of(files: Sequence[LiveFile], storage: Storage, schema: Schema) -> Iterator[Portion]:
     """The live rows of files in these columns, small ones together."""
     return read_together([replace(file.task, schema=schema) for file in files], storage)
-
-
-def ahead(call: Callable[[_Item], _T], items: Sequence[_Item]) -> Iterator[_T]:
-    """What a call gives of each file or group of files, in their order; the next ones are begun while one is used."""
-    with ThreadPoolExecutor(_AHEAD, thread_name_prefix="lakeview-find") as threads:
-        waiting = deque(threads.submit(call, item) for item in items[:_AHEAD])
-        try:
-            for following in range(_AHEAD, len(items) + _AHEAD):
-                if not waiting:
-                    return
-                outcome = waiting.popleft().result()
-                if following < len(items):
-                    waiting.append(threads.submit(call, items[following]))
-                yield outcome
-        finally:
-            threads.shutdown(cancel_futures=True)
 
 
 def positions_of(frame: pl.DataFrame) -> pyroaring.BitMap64:

@@ -12,7 +12,7 @@ import pyroaring
 
 from lakeview.delta.write.assignments import rules_of_changes, with_other_fields, with_tracking, with_values
 from lakeview.delta.write.group_reader import FileGroup, GroupReader, RowsNeeded
-from lakeview.delta.write.live_files import POSITION, LiveFile, ahead, positions_of, together
+from lakeview.delta.write.live_files import FILES_AT_ONCE, POSITION, LiveFile, positions_of, together
 from lakeview.delta.write.merge import SOURCE, TARGET, ClauseRule, Merge, When, both_sides, clause_rule, text_names
 from lakeview.delta.write.merge_source import SOURCE_ROW, MergeSource, Pairs, key_range, with_names
 from lakeview.delta.write.rewrites import Change, Numbers, Rewrite
@@ -27,6 +27,7 @@ from lakeview.model.schema import Schema
 from lakeview.predicates.joins import JoinCondition, join_condition
 from lakeview.rows.matching import check_condition, frame_of, matching_rows
 from lakeview.storage import Storage
+from lakeview.storage.interface import ahead
 
 _SUBJECT = "the condition of the merge"
 _MOST_PAIRS = 4_000_000
@@ -131,7 +132,7 @@ class MergeRows:
 
     def _change_rows(self, files: list[LiveFile], each: Iterable[LiveFile], storage: Storage) -> Iterator[Rewrite]:
         reader = self._reader(storage)
-        groups = ahead(lambda group: self._pairs(reader.group(group), len(group)), list(together(files)))
+        groups = ahead(lambda group: self._pairs(reader.group(group), len(group)), together(files), FILES_AT_ONCE)
         for _, (file, pairs) in zip(each, chain.from_iterable(groups), strict=True):
             self._met |= pairs.matched_source_rows
             if self._changes_all:

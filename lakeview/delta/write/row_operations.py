@@ -17,7 +17,7 @@ from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.deletion_vectors import Rearrangement, VectorChange, with_deletions
 from lakeview.delta.write.file_changes import FileChanges, Key
 from lakeview.delta.write.group_reader import RowsNeeded, matches_of
-from lakeview.delta.write.live_files import LiveFile, ahead
+from lakeview.delta.write.live_files import FILES_AT_ONCE, LiveFile
 from lakeview.delta.write.merge import Merge, merge_metrics
 from lakeview.delta.write.merge_rows import MergeRows
 from lakeview.delta.write.pending_commit import PendingCommit
@@ -29,6 +29,7 @@ from lakeview.model.clock import Clock, system_clock
 from lakeview.rows.matching import check_condition
 from lakeview.storage import Storage
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
+from lakeview.storage.interface import ahead
 
 
 def change_rows(
@@ -159,7 +160,8 @@ def recompute_statistics(txn: PendingCommit, where: pl.Expr | None, progress: Pr
         return document if file.row["vector"] is None else with_deletions(document, statistics.records)
 
     files = txn.live_files(where)
-    for file, stats in zip(with_progress(files, _sizes(files), progress), ahead(text, files), strict=True):
+    outcomes = ahead(text, files, FILES_AT_ONCE)
+    for file, stats in zip(with_progress(files, _sizes(files), progress), outcomes, strict=True):
         if stats != file.row["stats"]:
             txn.files.add_again(file.row, stats)
     return len(txn.files.adds)
