@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
 import polars as pl
 
-from lakeview.delta.log.actions import Action, DomainMetadata, Metadata, Protocol, Txn, table_protocol
+from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, table_protocol
 from lakeview.delta.log.checkpoint_files import CheckpointPiece
-from lakeview.delta.log.commits import mentions, parse_commit
+from lakeview.delta.log.commits import mentions, only, parse_commit
 from lakeview.delta.log.file_actions import (
     IDENTITY,
     backwards,
@@ -54,7 +54,7 @@ class Replay:
         self._log = log
         self._lock = threading.RLock()
         self._earlier = earlier
-        self._listings: list[pl.DataFrame] = []
+        self.listings: list[pl.DataFrame] = []  # loaded so far, for a later version to go on from
         self.segment = segment
         self.version = segment.version
         self._checkpoint = None if segment.checkpoint is None else log.checkpoint(segment.checkpoint)
@@ -79,7 +79,7 @@ class Replay:
                 raise self._missing("protocol")
             if metadata is None:
                 raise self._missing("metaData")
-            if base is not None and not base.listings():
+            if base is not None and not base.listings:
                 self._earlier = None  # it has nothing more to give: no chain of states is retained
             return protocol, metadata
 
@@ -137,16 +137,13 @@ class Replay:
         `records` (physical rows), `stats_parsed` and `parsed_records` may be asked for; the last two are there if a
         checkpoint has them. `statistics` adds what it reads as a column of that name.
         """
-        if statistics is not None:
-            with self._lock:
-                return self._adds(columns, statistics)
         names = [*_ALWAYS, *columns]
         with self._lock:
-            for listing in self._listings:
+            for listing in self.listings if statistics is None else ():
                 if set(names) <= set(listing.columns):
                     return columns_of(listing, dict.fromkeys(names))
-            adds = self._adds(columns)
-            if _RETAINED_COLUMNS.issuperset(columns):
+            adds = self._adds(columns, statistics)
+            if statistics is None and _RETAINED_COLUMNS.issuperset(columns):
                 self._retain(adds)
             return adds
 
@@ -158,7 +155,7 @@ class Replay:
         columns = ["modified"]
         with self._lock:
             tail = self._tail(columns, self.segment.commits) if newest is None else newest
-            if not self._listings and self._carry_state([]) is None:
+            if not self.listings and self._carry_state([]) is None:
                 old = None if self._checkpoint is None else once(self._checkpoint.adds([]))
                 self._retain(with_newer(old, tail.select(*_ALWAYS, "added")))
             return self.adds([]), self._tombstones(columns, tail)
@@ -173,7 +170,7 @@ class Replay:
             return self._tail(columns, commits)
 
     def _retain(self, listing: pl.DataFrame) -> None:
-        self._listings = [h for h in self._listings if not set(h.columns) <= set(listing.columns)] + [listing]
+        self.listings = [h for h in self.listings if not set(h.columns) <= set(listing.columns)] + [listing]
         self._earlier = None  # carried on: a table that is refreshed for weeks retains no chain of states
 
     def pieces(self, columns: Sequence[str]) -> tuple[list[CheckpointPiece], pl.DataFrame]:
@@ -246,18 +243,13 @@ class Replay:
         if earlier is None:
             return None
         names = {*_ALWAYS, *columns}
-        listing = next((h for h in earlier.listings() if names <= set(h.columns)), None)
+        listing = next((h for h in earlier.listings if names <= set(h.columns)), None)
         return None if listing is None else (earlier, listing.select([c for c in listing.columns if c in names]))
-
-    def listings(self) -> list[pl.DataFrame]:
-        """The listings loaded so far, for a later version to go on from."""
-        with self._lock:
-            return list(self._listings)
 
     @property
     def base(self) -> Replay | None:
         """What a later version should go on from: this state once it has loaded anything, else what it goes on from."""
-        has_loaded = self._listings or (self._earlier is None and "_protocol_and_metadata" in self.__dict__)
+        has_loaded = self.listings or (self._earlier is None and "_protocol_and_metadata" in self.__dict__)
         return self if has_loaded else self._earlier
 
     def _tail(self, columns: Iterable[str], versions: Sequence[int]) -> pl.DataFrame:
@@ -281,22 +273,19 @@ class Replay:
 
     # -- transactions and domains
 
-    def _every(self, kind: str, base: list[_T], pick: Callable[[Action], _T | None]) -> list[_T]:
+    def _every(self, kind: str, attribute: str, base: Sequence[_T]) -> list[_T]:
         actions = list(base)
         with self._log.whole_lines():
             for version, data in self._log.each_piece(self.segment.commits):
                 if mentions(data, kind):
-                    choices = map(pick, parse_commit(data, version).actions)
-                    actions += [action for action in choices if action is not None]
+                    actions += [action for _, action in only(attribute, [parse_commit(data, version)])]
         return actions
 
     def transactions(self) -> pl.DataFrame:
         """TRANSACTIONS: "the latest version seen for a given appId wins", even if the number goes down."""
         with self._lock:
             base: list[Txn] = [] if self._checkpoint is None else self._checkpoint.txns()
-            txns = self._every("txn", base, lambda action: action.txn)
-        if not txns:
-            return pl.DataFrame(schema=TRANSACTIONS)
+            txns = self._every("txn", "txn", base)
         rows = {t.app_id: (t.app_id, t.version, t.last_updated) for t in txns}
         frame = pl.DataFrame(list(rows.values()), schema={**TRANSACTIONS, "last_updated": pl.Int64()}, orient="row")
         return frame.with_columns(moments("last_updated"))
@@ -305,6 +294,6 @@ class Replay:
         """DOMAIN_METADATA: the latest of each domain; a removed one is hidden."""
         with self._lock:
             base: list[DomainMetadata] = [] if self._checkpoint is None else self._checkpoint.domains()
-            domains = self._every("domainMetadata", base, lambda action: action.domain_metadata)
+            domains = self._every("domainMetadata", "domain_metadata", base)
         rows = [(d.domain, d.configuration) for d in {d.domain: d for d in domains}.values() if not d.removed]
         return pl.DataFrame(rows, schema=DOMAIN_METADATA, orient="row")
