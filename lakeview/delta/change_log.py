@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from lakeview.delta.data.change_plan import cdc_actions, merged_nothing
+from lakeview.delta.data.changes import cdc_actions, merged_nothing
 from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile, table_protocol
 from lakeview.delta.log.commits import Commit, may_have_key, mentions, only, parse_commit

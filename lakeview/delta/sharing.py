@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from lakeview.delta.change_log import ChangedFile, ChangeLog, CommitChanges, FileAction
-from lakeview.delta.data.change_plan import change_files
-from lakeview.delta.data.changes import ChangeScan, Columns
+from lakeview.delta.data.changes import ChangeScan, Columns, change_files
 from lakeview.delta.data.deletion_vectors import vector_file
 from lakeview.delta.data.files import DeltaLoader, files_frame
 from lakeview.delta.data.partition_values import parse_values, partition_fields

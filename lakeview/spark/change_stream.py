@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from lakeview.delta.data.change_plan import change_files
+from lakeview.delta.data.changes import change_files
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable

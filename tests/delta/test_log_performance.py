@@ -17,7 +17,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.log import checkpoint_parquet
 from lakeview.delta.log.checkpoints import Checkpoint
-from lakeview.delta.log.last_listing import LastListing
+from lakeview.delta.log.state import LastListing
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import NotATableError

@@ -17,7 +17,7 @@ import pytest
 
 import lakeview as lv
 from lakeview.delta.log.actions import AddFile
-from lakeview.delta.log.json_checksum import checksum
+from lakeview.delta.log.log_segment import checksum
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.transaction import Transaction

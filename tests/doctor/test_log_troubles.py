@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import lakeview as lv
-from lakeview.delta.log.json_checksum import checksum
+from lakeview.delta.log.log_segment import checksum
 from lakeview.model.findings import Severity
 from tests.builders.actions import Action, add, info, metadata, protocol, remove, txn
 from tests.builders.history import START, STEP, DeltaHistory, log_name

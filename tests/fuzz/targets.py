@@ -20,8 +20,7 @@ from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.data.statistics import physical_leaves, statistics_frame
 from lakeview.delta.log.commits import parse_commit, raw_actions
 from lakeview.delta.log.file_actions import file_actions, text_maps
-from lakeview.delta.log.json_checksum import checksum
-from lakeview.delta.log.log_segment import checkpoint_hint
+from lakeview.delta.log.log_segment import checkpoint_hint, checksum
 from lakeview.delta.log.paths import canonical, decode_path, decode_paths, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.model.addresses import below

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from lakeview.delta.data.change_plan import CHANGE_FILES, change_files
-from lakeview.delta.data.changes import ChangeScan, Columns
+from lakeview.delta.data.changes import CHANGE_FILES, ChangeScan, Columns, change_files
 from lakeview.delta.data.schemas import as_before, table_schema
 from lakeview.delta.data.type_widening import incompatibility
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, ColumnMappingMode, column_mapping_mode
@@ -130,9 +129,10 @@ def _walk(log: TableLog, state_of: StateOf, first: int, start: int, end: int) ->
         contents.adds.append(actions.filter("added").select("key", "partition_values"))
         for commit in commits:
             contents.times[commit.version] = commit.info.in_commit_timestamp
-            new_protocol, new_metadata = _newest(commit, protocol, metadata)
-            if commit.version > start and (new_metadata is not metadata or new_protocol is not protocol):
-                protocol, metadata = new_protocol, new_metadata
+            new_protocol, new_metadata = commit.definition
+            if commit.version > start and (new_protocol, new_metadata) != (None, None):
+                protocol = protocol if new_protocol is None else table_protocol(new_protocol)
+                metadata = new_metadata or metadata
                 contents.layouts.append(_layout(log, commit.version, protocol, metadata))
     return contents
 
@@ -141,14 +141,6 @@ def _restructures(commit: Commit, files: pl.DataFrame) -> bool:
     """Whether a commit changes the metadata and removes rows that are older than it."""
     deletes = files.filter(pl.col("version") == commit.version, pl.col("change_type") == "delete")
     return deletes.height > 0 and bool(only("meta_data", [commit]))
-
-
-def _newest(commit: Commit, protocol: TableProtocol, metadata: Metadata) -> tuple[TableProtocol, Metadata]:
-    for _, action in only("protocol", [commit]):
-        protocol = table_protocol(action)
-    for _, action in only("meta_data", [commit]):
-        metadata = action
-    return protocol, metadata
 
 
 def _layout(log: TableLog, version: int, protocol: TableProtocol, metadata: Metadata) -> Layout:

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.audit.records import json_object, whole
-from lakeview.delta.data.change_plan import cdc_actions
+from lakeview.delta.data.changes import cdc_actions
 from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
 from lakeview.delta.log.paths import decode_path

@@ -12,8 +12,7 @@ from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts, json_file
 from lakeview.delta.lint.report import differing, finding, short, some, versions
 from lakeview.delta.log.checkpoints import UNREADABLE
-from lakeview.delta.log.json_checksum import checksum
-from lakeview.delta.log.log_segment import CheckpointFiles
+from lakeview.delta.log.log_segment import CheckpointFiles, checksum
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity

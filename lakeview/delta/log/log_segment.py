@@ -1,8 +1,13 @@
-"""A listing of the log to the files that make one version: a complete checkpoint and the commits after it."""
+"""A listing of the log to the files that make one version: a complete checkpoint and the commits after it. What
+`_last_checkpoint` names, and its checksum."""
 
+import hashlib
+import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import polars as pl
@@ -157,3 +162,46 @@ def _newest_readable(commits: Sequence[int], checkpoints: Sequence[CheckpointFil
 
 def _restore(low: int) -> str:
     return f"restore the log below version {low} from a backup: no version can be read without it"
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+def checksum(data: bytes) -> str | None:
+    """The checksum a `_last_checkpoint` of these bytes should carry; None if they are no JSON object.
+
+    MD5 over its canonical form (delta protocol, JSON checksum): each value with the path to it, sorted by path.
+    """
+    try:
+        value = json.loads(data, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+        if not isinstance(value, dict):
+            return None
+        pairs = sorted((p.encode(), v) for p, v in _leaves({k: v for k, v in value.items() if k != "checksum"}, ""))
+    except (ValueError, RecursionError):  # a lone surrogate has no bytes: a ValueError too
+        return None
+    text = ",".join(f"{path.decode()}={leaf}" for path, leaf in pairs)
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    entries: list[tuple[str, Any]]
+    if isinstance(value, dict):
+        entries = [(f'"{quote(k, safe="")}"', v) for k, v in value.items()]
+    elif isinstance(value, list):
+        entries = [(str(i), v) for i, v in enumerate(value)]
+    else:
+        yield path, _scalar(value)
+        return
+    for key, inner in entries:
+        yield from _leaves(inner, f"{path}+{key}" if path else key)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, str):
+        return f'"{quote(value, safe="")}"'
+    return {None: "null", True: "true", False: "false"}[value]

@@ -13,8 +13,7 @@ import msgspec
 
 from lakeview.delta.features import check_writable
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
-from lakeview.delta.log.json_checksum import checksum
-from lakeview.delta.log.log_segment import CheckpointFiles, checkpoint_hint, checkpoints_of
+from lakeview.delta.log.log_segment import CheckpointFiles, checkpoint_hint, checkpoints_of, checksum
 from lakeview.delta.log.paths import (
     LAST_CHECKPOINT,
     LOG_FOLDER,
