@@ -1,7 +1,7 @@
 """The law of reads: what an operation read, and which commits between its readVersion and its own changed it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import polars as pl
@@ -78,7 +78,7 @@ def _between(run: Run, record: CommitRecord, read_version: int, sums: dict[int, 
     versions = [r.version for r in others if r.metadata is not None]
     if versions:
         return unknowable(version, f"version {versions[0]} changed the table's metadata in between")
-    data = [c for c in others if sums.get(c.version, {}).get("adds") and not sums[c.version]["rearranges"]]
+    data = _with_new_rows(others, sums)
     if not data:
         return proven(version)
     if not (record.operation in _ROW_CHANGES or record.mode == "overwrite"):
@@ -86,6 +86,10 @@ def _between(run: Run, record: CommitRecord, read_version: int, sums: dict[int, 
     if record.isolation == "WriteSerializable":
         data = [r for r in data if not r.is_append]  # such an append counts as coming after
     return next(filter(None, (_collision(run, record, other) for other in data)), proven(version))
+
+
+def _with_new_rows(commits: Sequence[CommitRecord], sums: Mapping[int, dict[str, object]]) -> list[CommitRecord]:
+    return [c for c in commits if sums.get(c.version, {}).get("adds") and not sums[c.version]["rearranges"]]
 
 
 def _collision(run: Run, record: CommitRecord, other: CommitRecord) -> Case | None:

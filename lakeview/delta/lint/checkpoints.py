@@ -1,8 +1,9 @@
 """Do checkpoints, checksums and compactions say what the commits say?"""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
+from typing import TypeVar
 
 import polars as pl
 
@@ -20,6 +21,7 @@ from lakeview.model.printable import count_text
 _BUDGET = 256 << 20
 """Bytes of checkpoints that are compared, newest first; one at least."""
 
+_T = TypeVar("_T")
 Pair = tuple[str, object, object]
 
 
@@ -84,29 +86,39 @@ def _disagreements(
     protocol = reduce(lambda _, pair: pair[1], [p for p in facts.contents.protocols if p[0] in span], protocol)
     metadata = reduce(lambda _, pair: pair[1], [m for m in facts.contents.metadata if m[0] in span], metadata)
     own_protocol, own_metadata = actual.protocol_and_metadata()
-    if protocol is not None and own_protocol is None:
-        yield "protocol", "none", f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
-    elif protocol is not None and own_protocol is not None:
-        yield from protocol_differences(own_protocol, protocol)
-    if metadata is not None and own_metadata is None:
-        yield "metaData", "none", metadata.id
-    elif metadata is not None and own_metadata is not None:
-        yield from metadata_differences(own_metadata, metadata)
-    yield from _txns_and_domains(facts, actual, older, span)
+    yield from _compared("protocol", own_protocol, protocol, _versions, protocol_differences)
+    yield from _compared("metaData", own_metadata, metadata, lambda action: action.id, metadata_differences)
+    yield from _txns(facts, actual, older, span)
+    yield from _domains(facts, actual, older, span)
 
 
-def _txns_and_domains(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:
+def _compared(
+    name: str,
+    actual: _T | None,
+    log_action: _T | None,
+    text: Callable[[_T], object],
+    differences: Callable[[_T, _T], Iterator[Pair]],
+) -> Iterator[Pair]:
+    """Where a checkpoint's action differs from that of the log, or is not there."""
+    if log_action is not None and actual is None:
+        yield name, "none", text(log_action)
+    elif log_action is not None and actual is not None:
+        yield from differences(actual, log_action)
+
+
+def _txns(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:
     txns = {t.app_id: t for t in ([] if older is None else older.txns())}
     txns |= {t.app_id: t for v, t in facts.contents.txns if v in span}
-    own_versions = {t.app_id: t.version for t in actual.txns()}
+    own = {t.app_id: t.version for t in actual.txns()}
     # one that the log has and the checkpoint has not may have expired, if it says how old it is
-    versions = {app: t.version for app, t in txns.items() if app in own_versions or t.last_updated is None}
-    yield from ((f"txn of {app}", own_versions.get(app), versions.get(app)) for app in _differ(own_versions, versions))
+    yield from _differ("txn of", own, {n: t.version for n, t in txns.items() if n in own or t.last_updated is None})
+
+
+def _domains(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:
     domains = {d.domain: d for d in ([] if older is None else older.domains())}
     domains |= {d.domain: d for v, d in facts.contents.domains if v in span}
-    other = {d.domain: d.configuration for d in domains.values() if not d.removed}
     own = {d.domain: d.configuration for d in actual.domains() if not d.removed}
-    yield from ((f"domain {name}", own.get(name), other.get(name)) for name in _differ(own, other))
+    yield from _differ("domain", own, {n: d.configuration for n, d in domains.items() if not d.removed})
 
 
 def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first: int) -> Iterator[Pair]:
@@ -163,6 +175,10 @@ def _inside(checkpoint: Checkpoint) -> Iterator[str]:
         yield some(both["path"].head(3).to_list(), both.height)
 
 
+def _versions(protocol: Protocol) -> str:
+    return f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
+
+
 def protocol_differences(actual: Protocol, log_protocol: Protocol) -> Iterator[Pair]:
     """Where two protocol actions differ; the order of features means nothing, nor does an empty list of them."""
     for name in ("min_reader_version", "min_writer_version"):
@@ -190,5 +206,7 @@ def _same_document(own: str | None, other: str | None) -> bool:
         return False
 
 
-def _differ(actual: Mapping[str, object], log_values: Mapping[str, object]) -> list[str]:
-    return [name for name in sorted({*actual, *log_values}) if actual.get(name) != log_values.get(name)]
+def _differ(what: str, actual: Mapping[str, object], log_values: Mapping[str, object]) -> Iterator[Pair]:
+    for name in sorted({*actual, *log_values}):
+        if actual.get(name) != log_values.get(name):
+            yield f"{what} {name}", actual.get(name), log_values.get(name)
