@@ -66,8 +66,8 @@ def check_readable(
     `by_number`: a version was asked for by its number. Of a table that a catalog manages only such a one is certain:
     what lies in its log is ratified, but only the catalog knows what was ratified since. `newest`: the newest there.
     """
-    version, listed = protocol.min_reader_version, protocol.reader_features
-    version = _known_version("reader", version, MAX_READER_VERSION, listed, address)
+    version, own_features = protocol.min_reader_version, protocol.reader_features
+    version = _known_version("reader", version, MAX_READER_VERSION, own_features, address)
     features = set(protocol.reader_features or ()) if version == MAX_READER_VERSION else set()
     catalog = features & CATALOG_FEATURES
     features -= CATALOG_FEATURES
@@ -120,8 +120,8 @@ def check_writable(protocol: TableProtocol, active: frozenset[str], address: str
     `active`: legacy features in use (a constraint, an invariant, ...): implied by a writer version but unused ones
     ask nothing of a writer.
     """
-    version, listed = protocol.min_writer_version, protocol.writer_features
-    version = _known_version("writer", version, MAX_WRITER_VERSION, listed, address)
+    version, own_features = protocol.min_writer_version, protocol.writer_features
+    version = _known_version("writer", version, MAX_WRITER_VERSION, own_features, address)
     if missing := _required_of_writers(protocol, version, active) - WRITER_FEATURES:
         raise _missing_features("writer", missing, f"writing {address}", "write it with an engine that implements this")
 

@@ -86,13 +86,13 @@ def _disagreements(
     protocol = reduce(lambda _, pair: pair[1], [p for p in facts.contents.protocols if p[0] in span], protocol)
     metadata = reduce(lambda _, pair: pair[1], [m for m in facts.contents.metadata if m[0] in span], metadata)
     own_protocol, own_metadata = actual.protocol_and_metadata()
-    yield from _compared("protocol", own_protocol, protocol, _versions, protocol_differences)
-    yield from _compared("metaData", own_metadata, metadata, lambda action: action.id, metadata_differences)
+    yield from _action_differences("protocol", own_protocol, protocol, _versions, protocol_differences)
+    yield from _action_differences("metaData", own_metadata, metadata, lambda action: action.id, metadata_differences)
     yield from _txns(facts, actual, older, span)
     yield from _domains(facts, actual, older, span)
 
 
-def _compared(
+def _action_differences(
     name: str,
     actual: _T | None,
     log_action: _T | None,

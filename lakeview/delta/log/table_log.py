@@ -9,7 +9,6 @@ from operator import itemgetter
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commits import Commit, cut_pieces, parse_commit, read_blocks
-from lakeview.delta.log.last_listing import LastListing
 from lakeview.delta.log.listing import LogListing
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, commit_name

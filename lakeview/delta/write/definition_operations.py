@@ -49,7 +49,7 @@ class DefinitionOperations:
         about = {"name": _text(column), "type": str(data_type), "nullable": True}
         about["metadata"] = {} if optional_text(comment, "comment") is None else {"comment": comment}
         columns = json_text([{"column": about}])
-        return committed(
+        return commit_one(
             self, "ADD COLUMNS", lambda txn: txn.add_column(column, data_type, comment=comment), columns=columns
         )
 
@@ -57,7 +57,7 @@ class DefinitionOperations:
         """Give the table this schema, which may add nullable columns and fields of structs and change comments; returns
         the version, None if it is that."""
         columns = json_text([{"name": field.name, "type": str(field.type)} for field in schema_of(schema)])
-        return committed(self, "REPLACE COLUMNS", lambda txn: txn.evolve(schema), columns=columns)
+        return commit_one(self, "REPLACE COLUMNS", lambda txn: txn.evolve(schema), columns=columns)
 
     def replace_table(
         self: WritableTable,
@@ -100,45 +100,45 @@ class DefinitionOperations:
 
         new_path = column_path((*column_path(column)[:-1], name))
         old, new = _text(column), leaf_name(new_path)
-        return committed(
+        return commit_one(
             self, "RENAME COLUMN", lambda txn: txn.rename_column(column, name), oldColumnPath=old, newColumnPath=new
         )
 
     def drop_column(self: WritableTable, column: Column) -> int | None:
         """Take a column, or a field of a struct, out of the table; no file changes. Columns have to be mapped."""
         columns = json_text([_text(column)])
-        return committed(self, "DROP COLUMNS", lambda txn: txn.drop_column(column), columns=columns)
+        return commit_one(self, "DROP COLUMNS", lambda txn: txn.drop_column(column), columns=columns)
 
     def widen_column(self: WritableTable, column: Column, type_: TypeInput) -> int | None:
         """Give a column a type that holds all of its values; the table needs `delta.enableTypeWidening`."""
         data_type = type_of(type_, _text(column))
         about = json_text({"name": _text(column), "type": str(data_type)})
-        return committed(self, "CHANGE COLUMN", lambda txn: txn.widen_column(column, data_type), column=about)
+        return commit_one(self, "CHANGE COLUMN", lambda txn: txn.widen_column(column, data_type), column=about)
 
     def reorder_columns(self: WritableTable, names: Sequence[str]) -> int | None:
         """Put columns in this order, those that are not named behind."""
         names = names_of(names, "names")
-        return committed(self, "CHANGE COLUMNS", lambda txn: txn.reorder_columns(names), columns=json_text(names))
+        return commit_one(self, "CHANGE COLUMNS", lambda txn: txn.reorder_columns(names), columns=json_text(names))
 
     def set_nullable(self: WritableTable, column: Column, *, nullable: bool) -> int | None:
         """Let a column hold null, or no longer, once no row has null in it."""
         about = json_text({"name": _text(column), "nullable": flag_of(nullable, "nullable")})
-        return committed(self, "CHANGE COLUMN", lambda txn: txn.set_nullable(column, nullable=nullable), column=about)
+        return commit_one(self, "CHANGE COLUMN", lambda txn: txn.set_nullable(column, nullable=nullable), column=about)
 
     def set_comment(self: WritableTable, column: Column, comment: str | None) -> int | None:
         """Say what a column is, or no longer."""
         about = json_text({"name": _text(column), "comment": optional_text(comment, "comment")})
-        return committed(self, "CHANGE COLUMN", lambda txn: txn.set_comment(column, comment), column=about)
+        return commit_one(self, "CHANGE COLUMN", lambda txn: txn.set_comment(column, comment), column=about)
 
     def upgrade_protocol(self: WritableTable, features: Sequence[str]) -> int | None:
         """Let the protocol name more table features, and those that they need."""
         features = names_of(features, "features")
-        return _upgraded(self, lambda txn: txn.upgrade_protocol(features))
+        return _commit_upgrade(self, lambda txn: txn.upgrade_protocol(features))
 
     def upgrade_versions(self: WritableTable, reader_version: int, writer_version: int) -> int | None:
         """Let the protocol have higher versions; returns the version, None if it has them. Reader version 3 and writer
         version 7 are those of protocols that name features, which `upgrade_protocol` adds."""
-        return _upgraded(self, lambda txn: txn.upgrade_versions(reader_version, writer_version))
+        return _commit_upgrade(self, lambda txn: txn.upgrade_versions(reader_version, writer_version))
 
     def drop_feature(
         self: WritableTable, feature: str, *, truncate_history: bool = False, clock: Clock | None = None
@@ -161,26 +161,26 @@ class DefinitionOperations:
     def set_properties(self: WritableTable, properties: Mapping[str, str]) -> int | None:
         """Set table properties; the others stay. The protocol is upgraded to what they need."""
         text = json_text(mapping_of(properties, "properties"))
-        return committed(self, "SET TBLPROPERTIES", lambda txn: txn.set_properties(properties), properties=text)
+        return commit_one(self, "SET TBLPROPERTIES", lambda txn: txn.set_properties(properties), properties=text)
 
     def unset_properties(self: WritableTable, names: Sequence[str]) -> int | None:
         """Remove table properties."""
         names = names_of(names, "names")
         text = json_text(names)
-        return committed(self, "UNSET TBLPROPERTIES", lambda txn: txn.unset_properties(names), properties=text)
+        return commit_one(self, "UNSET TBLPROPERTIES", lambda txn: txn.unset_properties(names), properties=text)
 
     def add_constraint(self: WritableTable, name: str, expression: str) -> int | None:
         """Add a CHECK constraint, in Spark's SQL, once all rows satisfy it."""
-        return committed(
+        return commit_one(
             self, "ADD CONSTRAINT", lambda txn: txn.add_constraint(name, expression), name=name, expr=expression
         )
 
     def drop_constraint(self: WritableTable, name: str) -> int | None:
         """Remove a CHECK constraint."""
-        return committed(self, "DROP CONSTRAINT", lambda txn: txn.drop_constraint(name), name=name)
+        return commit_one(self, "DROP CONSTRAINT", lambda txn: txn.drop_constraint(name), name=name)
 
 
-def committed(
+def commit_one(
     table: WritableTable, operation: str, do: Callable[[Transaction], object], **parameters: Any
 ) -> int | None:
     """The version of a transaction that does one thing, with these operationParameters; None if nothing changed."""
@@ -189,12 +189,12 @@ def committed(
     return txn.version
 
 
-def _upgraded(table: WritableTable, do: Callable[[Transaction], object]) -> int | None:
+def _commit_upgrade(table: WritableTable, do: Callable[[Transaction], object]) -> int | None:
     def upgrade(txn: Transaction) -> None:
         do(txn)
         txn.entry.parameters["newProtocol"] = json_text(txn.definition.protocol)
 
-    return committed(table, "UPGRADE PROTOCOL", upgrade)
+    return commit_one(table, "UPGRADE PROTOCOL", upgrade)
 
 
 def _text(column: Column) -> str:

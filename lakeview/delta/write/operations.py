@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakeview.delta.log.commits import predicates
-from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable, committed
+from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable, commit_one
 from lakeview.delta.write.target import Progress, Target, until_made
 from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, mapping_of, names_of
 from lakeview.model.table_body import check_point
@@ -62,7 +62,7 @@ class Operations(DefinitionOperations):
         """
         from lakeview.rows.batches import one_pass
 
-        attempt = partial(committed, self, "WRITE", lambda txn: txn.append(frame), mode="Append")
+        attempt = partial(commit_one, self, "WRITE", lambda txn: txn.append(frame), mode="Append")
         return attempt() if one_pass(frame) else until_made(attempt)
 
     def delete(
@@ -76,7 +76,7 @@ class Operations(DefinitionOperations):
         """
         condition = predicates(where)
         return until_made(
-            lambda: committed(self, "DELETE", lambda txn: txn.delete(where, progress=progress), predicate=condition)
+            lambda: commit_one(self, "DELETE", lambda txn: txn.delete(where, progress=progress), predicate=condition)
         )
 
     def update(
@@ -94,7 +94,7 @@ class Operations(DefinitionOperations):
         """
         condition = predicates(where)
         return until_made(
-            lambda: committed(
+            lambda: commit_one(
                 self, "UPDATE", lambda txn: txn.update(assignments, where, progress=progress), predicate=condition
             )
         )
@@ -108,7 +108,7 @@ class Operations(DefinitionOperations):
         from lakeview.rows.batches import frame_from
 
         def run(merge: Merge) -> int | None:
-            return until_made(partial(committed, self, "MERGE", lambda txn: txn.run_merge(merge)))
+            return until_made(partial(commit_one, self, "MERGE", lambda txn: txn.run_merge(merge)))
 
         rows = frame_from(source)
         return Merge(rows, condition_of(on, rows.columns), run)
@@ -142,12 +142,12 @@ class Operations(DefinitionOperations):
     def overwrite(self: WritableTable, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
         """Replace the rows, or those of the partitions that `where` selects; returns the version."""
         parameters = {"mode": "Overwrite"} | ({} if where is None else {"predicate": str(where)})
-        return committed(self, "WRITE", lambda txn: txn.overwrite(frame, where), **parameters)
+        return commit_one(self, "WRITE", lambda txn: txn.overwrite(frame, where), **parameters)
 
     def overwrite_partitions(self: WritableTable, frame: Frame) -> int | None:
         """Replace the rows of the partitions that rows fall into; returns the version. The others stay."""
         parameters = {"mode": "Overwrite", "partitionOverwriteMode": "dynamic"}
-        return committed(self, "WRITE", lambda txn: txn.overwrite_partitions(frame), **parameters)
+        return commit_one(self, "WRITE", lambda txn: txn.overwrite_partitions(frame), **parameters)
 
     def recompute_statistics(
         self: WritableTable, where: str | pl.Expr | None = None, *, progress: Progress | None = None
@@ -159,7 +159,7 @@ class Operations(DefinitionOperations):
         def recompute(txn: Transaction) -> None:
             txn.recompute_statistics(where, progress=progress)
 
-        return committed(self, "COMPUTE STATS", recompute, predicate=condition)
+        return commit_one(self, "COMPUTE STATS", recompute, predicate=condition)
 
     def clone(
         self: Target,
@@ -198,7 +198,7 @@ class Operations(DefinitionOperations):
         CommitConflictError while a vacuum deletes files.
         """
         check_point(version, at)
-        return committed(self, "RESTORE", lambda txn: txn.restore(version, at=at))
+        return commit_one(self, "RESTORE", lambda txn: txn.restore(version, at=at))
 
     # -- maintenance
 
