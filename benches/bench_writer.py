@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from statistics import median
@@ -49,9 +49,9 @@ def frame(first: int, rows: int) -> pl.DataFrame:
     )
 
 
-def make(address: Path, rows: int, files: int) -> None:
-    """A table of so many rows in so many files."""
-    table = lv.create_table(str(address), frame(0, 1).to_arrow().schema)
+def make(address: Path, rows: int, files: int, partition_by: Sequence[str] = ()) -> None:
+    """A table of so many rows in so many files, or as many of each partition."""
+    table = lv.create_table(str(address), frame(0, 1).to_arrow().schema, partition_by=partition_by)
     assert isinstance(table, DeltaTable)
     with table.transaction() as txn:
         for i in range(files):
@@ -84,6 +84,7 @@ def ours(name: str, address: str, rows: int) -> Callable[[], Any]:
         "delete in one file": lambda: table.delete("id BETWEEN 5 AND 1000"),
         "update in every file": lambda: table.update({"price": "price * 2"}, "part = 13"),
         "optimize": table.optimize,
+        "optimize of 97 partitions": table.optimize,
         "z-order": lambda: table.optimize(z_order_by=["price", "x"]),
         "vacuum": lambda: table.vacuum(timedelta(0), dry_run=False, allow_short_retention=True),
         "checkpoint": table.checkpoint,
@@ -116,6 +117,7 @@ def theirs(name: str, address: str, rows: int) -> Callable[[], Any]:
             predicate="part = 13", updates={"price": "price * 2"}, writer_properties=same
         ),
         "optimize": lambda: table.optimize.compact(writer_properties=same),
+        "optimize of 97 partitions": lambda: table.optimize.compact(writer_properties=same),
         "z-order": lambda: table.optimize.z_order(["price", "x"], writer_properties=same),
         "vacuum": lambda: table.vacuum(0, dry_run=False, enforce_retention_duration=False),
         "checkpoint": table.create_checkpoint,
@@ -125,8 +127,9 @@ def theirs(name: str, address: str, rows: int) -> Callable[[], Any]:
 
 JOBS = (
     "append", "overwrite", "merge", "delete in every file", "delete in one file", "update in every file", "optimize",
-    "z-order", "vacuum", "checkpoint",
+    "optimize of 97 partitions", "z-order", "vacuum", "checkpoint",
 )  # fmt: skip
+TABLES = {"optimize": "many", "optimize of 97 partitions": "partitions", "z-order": "many", "vacuum": "old"}
 ENGINES = {"lakeview": ours, "deltalake": theirs}
 
 
@@ -173,10 +176,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("build/bench-tables/writer"))
     options = parser.parse_args()
     shutil.rmtree(options.folder, ignore_errors=True)
-    tables = {"few": options.folder / "few", "many": options.folder / "many", "old": options.folder / "old"}
+    tables = {name: options.folder / name for name in ("few", "many", "old", "partitions")}
     make(tables["few"], options.rows, options.files)
     make(tables["many"], options.rows, SMALL_FILES)
     make(tables["old"], options.rows, SMALL_FILES)
+    make(tables["partitions"], options.rows, options.files, ["part"])
     old = lv.open_table(str(tables["old"]))
     assert isinstance(old, DeltaTable)
     old.optimize()
@@ -185,7 +189,7 @@ def main() -> None:
         "| deltalake, MB | memory |\n|---|---|---|---|---|---|---|---|"
     )
     for name in [n for n in JOBS if n in options.only.split(",")]:
-        table = tables["many" if name in ("optimize", "z-order") else "old" if name == "vacuum" else "few"]
+        table = tables[TABLES.get(name, "few")]
         costs: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
         for number in range(options.rounds):
             contents = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -15,7 +16,7 @@ from lakeview.delta.write import curve
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.optimize import groups_of
 from lakeview.model.data_types import Field, PrimitiveType
-from lakeview.model.errors import CommitConflictError, InvalidRequestError
+from lakeview.model.errors import CommitConflictError, CorruptTableError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.rows.tasks import FileTask
 from tests.builders.findings import GRAVE
@@ -113,6 +114,17 @@ def test_only_the_partitions_asked_for_are_written_again(tmp_path: Path) -> None
     files = open_delta_table(table).snapshot().files
     counts = files.select(pl.col("partition").struct.field("part")).to_series().value_counts()
     assert dict(counts.iter_rows()) == {0: 6, 1: 1}
+
+
+def test_a_partition_that_cannot_be_written_leaves_no_files_of_the_others(tmp_path: Path) -> None:
+    table = make_table(tmp_path, {}, ("part",))
+    broken = next(tmp_path.glob("part=1/*.parquet"))
+    broken.write_bytes(b"no file of rows")
+    files = set(tmp_path.glob("part=*/*"))
+    with pytest.raises(CorruptTableError, match=broken.name):
+        table.optimize()
+    assert set(tmp_path.glob("part=*/*")) == files
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("lakeview-write")]
 
 
 @pytest.mark.parametrize("memory", [1 << 30, 2_000], ids=["in memory", "in parts on disk"])

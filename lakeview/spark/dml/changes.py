@@ -135,7 +135,7 @@ def _change(
 
 
 def _rewrite(work: RowWork, z_order_by: Sequence[str], group: Sequence[LiveFile]) -> RowOutcome:
-    return work.run(lambda rows, changes: [rewrite(rows, changes, group, z_order_by, system_clock)])
+    return work.run(lambda rows, changes: rewrite(rows, changes, [group], z_order_by, system_clock))
 
 
 _COPIED_BYTES = 256 << 20
