@@ -18,6 +18,7 @@ from lakeview.delta.write.optimize import groups_of
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CommitConflictError, CorruptTableError, InvalidRequestError
 from lakeview.model.schema import Schema
+from lakeview.rows.open_files import ROWS_PER_FILE
 from lakeview.rows.tasks import FileTask
 from tests.builders.findings import GRAVE
 from tests.builders.opening import open_delta_table
@@ -114,6 +115,16 @@ def test_only_the_partitions_asked_for_are_written_again(tmp_path: Path) -> None
     files = open_delta_table(table).snapshot().files
     counts = files.select(pl.col("partition").struct.field("part")).to_series().value_counts()
     assert dict(counts.iter_rows()) == {0: 6, 1: 1}
+
+
+def test_small_files_of_many_rows_become_one_that_is_left(tmp_path: Path) -> None:
+    table = lv.create_table(str(tmp_path), Schema((Field("v", PrimitiveType("byte")),)))
+    assert isinstance(table, DeltaTable)
+    for _ in range(2):
+        table.append(pl.DataFrame({"v": pl.repeat(1, ROWS_PER_FILE // 2 + 1, dtype=pl.Int8, eager=True)}))
+    assert table.optimize() is not None
+    assert open_delta_table(table).snapshot().num_files == 1
+    assert table.optimize() is None
 
 
 def test_a_partition_that_cannot_be_written_leaves_no_files_of_the_others(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Many small files to few large ones, the same rows: in the order that they have, or along a curve through columns."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.curve import MOST_COLUMNS, in_curve_order
 from lakeview.delta.write.deletion_vectors import Rearrangement
 from lakeview.delta.write.file_changes import FileChanges, paths_of
@@ -58,11 +60,17 @@ def optimize(
     z_order_by = order_columns(txn.definition.schema, txn.definition.partition_columns, z_order_by)
     groups = groups_of(txn.live_files(where), target_bytes, z_order_by)
     work = txn.row_changes()
-    context = replace(work.context, target_bytes=target_bytes)
-    work.context = context
+    work.context = optimize_context(work.context, target_bytes, z_order_by)
     rearrangements = rewrite(work, txn.files, groups, z_order_by, txn.clock, progress)
     txn.entry.count(optimize_metrics(rearrangements))
     return rearrangements
+
+
+def optimize_context(context: WriteContext, target_bytes: int, z_order_by: Sequence[str]) -> WriteContext:
+    """How the files of an optimize are written. Only `target_bytes` end one: by its rows it could be a small one, which
+    the next optimize writes again. Files of rows in order stay at their number of rows: a filter skips more."""
+    rows = context.rows_per_file if z_order_by else sys.maxsize
+    return replace(context, target_bytes=target_bytes, rows_per_file=rows)
 
 
 def rewrite_each(txn: PendingCommit, files: Sequence[LiveFile]) -> None:

@@ -17,7 +17,14 @@ from lakeview.delta.write.deletion_vectors import Rearrangement
 from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.first_commit import clone
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.delta.write.optimize import TARGET_BYTES, groups_of, optimize_metrics, order_columns, rewrite
+from lakeview.delta.write.optimize import (
+    TARGET_BYTES,
+    groups_of,
+    optimize_context,
+    optimize_metrics,
+    order_columns,
+    rewrite,
+)
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import RowOutcome, RowWork, change_files
 from lakeview.delta.write.target import until_made
@@ -95,7 +102,7 @@ def optimize(
             size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
             groups = groups_of(txn.live_files(condition), size, columns)
             with task_work(txn) as work:
-                sized_work = replace(work, context=replace(work.context, target_bytes=size))
+                sized_work = replace(work, context=optimize_context(work.context, size, columns))
                 outcomes = take_paths(txn, run_parts(spark, groups, partial(_rewrite, sized_work, tuple(columns))))
             txn.take(outcomes, optimize_metrics([m for o in outcomes for m in o.moves]), only_deletes=True)
         return txn.version
