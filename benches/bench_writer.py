@@ -61,7 +61,8 @@ def make(address: Path, rows: int, files: int, partition_by: Sequence[str] = ())
 def source(rows: int) -> pl.DataFrame:
     """Rows to merge: half of them are there, spread over the whole table, half are new."""
     half = SOURCE_ROWS // 2
-    spread = frame(0, half).with_columns(id=pl.Series(np.linspace(0, rows - 1, half).astype(np.int64)))
+    ids = pl.Series(np.linspace(0, rows - 1, half).astype(np.int64))
+    spread = frame(0, half).with_columns(id=ids, part=(ids % 97).cast(pl.Int32))
     return pl.concat([spread, frame(rows, SOURCE_ROWS - half)]).with_columns(price=pl.lit(1.0))
 
 
