@@ -10,22 +10,19 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles
 
 from lakeview.delta.data.changes import change_files
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
 from lakeview.model.change_columns import VERSION
-from lakeview.model.errors import DataFileMissingError, VersionNotFoundError
+from lakeview.model.errors import VersionNotFoundError
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
-from lakeview.spark.reader import ChangeOptions, ChangePartition, change_partitions, change_rows
+from lakeview.spark.reader import ChangeOptions, FilePartition, file_partitions
+from lakeview.spark.stream_reader import StreamReader
 from lakeview.spark.streams import (
-    MOST_FILES,
-    deleted_file,
     no_offset,
     no_stream_of_changes,
     no_version,
@@ -71,52 +68,17 @@ class ChangeOffset:
         return self.version if end.first in (None, self.first) else end.first
 
 
-class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """What streams of changes of all formats do alike. A batch has whole commits, at least one, and as many files as
-    `maxFilesPerTrigger` says where it has more than one. `version`: the one whose columns the stream has. `read` alone
-    runs on executors."""
+class ChangeStreamReader(StreamReader[ChangeOptions]):
+    """Tails the changes of a Delta table's rows. A batch has whole commits, at least one, and as many files as
+    `maxFilesPerTrigger` says where it has more than one."""
 
-    def __init__(self, options: ChangeOptions, version: int, schema: StructType) -> None:
-        self.options = options
-        self.schema = schema
-        self._version = version
-        self._until: int | None = None
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit of the options."""
-        return ReadMaxFiles(self.options.max_files or MOST_FILES)
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition's files. DataFileMissingError for one that a vacuum deleted before the stream came to
-        it; `failOnDataLoss` false passes over it and logs it."""
-        assert isinstance(partition, ChangePartition)
-        for task, kind in partition.tasks:
-            try:
-                yield from change_rows(ChangePartition(((task, kind),), partition.access), self.schema)
-            except DataFileMissingError as error:
-                raise_or_log(deleted_file(error, task), fail_on_data_loss=self.options.fail_on_data_loss)
-
-
-class ChangeStreamReader(ChangeStream):
-    """Tails the changes of a Delta table's rows."""
-
-    def __init__(self, options: ChangeOptions, version: int, schema: StructType) -> None:
-        super().__init__(options, version, schema)
-        self._table: DeltaTable | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Executors read files that they are given, and open no log."""
-        return {**self.__dict__, "_table": None}
-
-    @property
+    @cached_property
     def table(self) -> DeltaTable:
-        """The table, opened once. UnsupportedTableError for one of another format."""
-        if self._table is None:
-            table = self.options.table()
-            if not isinstance(table, DeltaTable):
-                raise no_stream_of_changes(table.format, self.options.path)
-            self._table = table
-        return self._table
+        """The table. UnsupportedTableError for one of another format."""
+        table = self.options.table()
+        if not isinstance(table, DeltaTable):
+            raise no_stream_of_changes(table.format, self.options.path)
+        return table
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins: before the first version that the options name."""
@@ -151,14 +113,14 @@ class ChangeStreamReader(ChangeStream):
         self.table.refresh()
         self._until = self.table.latest_version
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ChangePartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FilePartition]:
         """The files of the changes between two offsets, packed for tasks; errors as `changes`."""
         begin, stop = self._check_offset(start), self._check_offset(end)
         last = min(stop.version, self.table.latest_version)  # of a batch that is planned again commits may be gone
         first = self._first_there(begin.begin_of(stop) + 1, last)
         if last < first:
-            return [ChangePartition(())]
-        return change_partitions(self._tasks(first, last), task_access(self.table))
+            return [FilePartition(())]
+        return file_partitions(self._tasks(first, last), task_access(self.table))
 
     def _file_counts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Each version, and how many files hold its changes: from its commit alone, and not from the state of the table

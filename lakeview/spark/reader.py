@@ -38,12 +38,13 @@ _OPEN_BYTES = 4 << 20
 
 @dataclass
 class FilePartition(InputPartition):
-    """The files one task reads, and what it opens their store with.
+    """The files one task reads, each with the kind of change that its rows are, where they do not say it themselves;
+    and what it opens their store with.
 
     InputPartition's own constructor is not called: it holds one value of any kind.
     """
 
-    tasks: tuple[FileTask, ...]
+    tasks: tuple[tuple[FileTask, str | None], ...]
     access: StoreAccess = NO_OPTIONS
 
 
@@ -71,25 +72,29 @@ class LakeviewReader(DataSourceReader):
         version = options.version_of(table, self.version)
         check_schema(self.schema, table.snapshot(version).schema)
         tasks = of_files(lambda _: table.tasks(version, names, options.where), options.files)(None)
-        return file_partitions(list(tasks), task_access(table))
+        return file_partitions([(task, None) for task in tasks], task_access(table))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""
         return partition_rows(partition, self.schema)
 
 
-def file_partitions(tasks: Sequence[FileTask], access: StoreAccess) -> list[FilePartition]:
-    """The files packed for tasks; one empty partition when there is none."""
-    return [FilePartition(tuple(run), access) for run in pack(tasks)] or [FilePartition(())]
+def file_partitions(tasks: Sequence[tuple[FileTask, str | None]], access: StoreAccess) -> list[FilePartition]:
+    """Files with the kind of their changes, packed for tasks; one empty partition when there are none."""
+    kinds = (kind for _, kind in tasks)  # packing keeps the order
+    runs = [tuple((task, next(kinds)) for task in run) for run in pack([task for task, _ in tasks])]
+    return [FilePartition(run, access) for run in runs] or [FilePartition(())]
 
 
 def partition_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
     """The rows of a FilePartition, in batches of exactly the Arrow schema that Spark expects."""
     assert isinstance(partition, FilePartition)
     target = arrow_schema(schema)
-    for task in partition.tasks:
+    for task, kind in partition.tasks:
         for batch in read_task(task, partition.access.open(task.root, task.roots)):
-            yield batch.select(target.names).cast(target)
+            kinds = None if kind is None else pa.repeat(pa.scalar(kind), batch.num_rows)
+            rows = batch if kinds is None else batch.append_column(CHANGE_TYPE, kinds)
+            yield rows.select(target.names).cast(target)
 
 
 def pack(tasks: Sequence[FileTask]) -> list[list[FileTask]]:
@@ -223,14 +228,6 @@ class ChangeOptions:
         return table.change_tasks(self.start, self.end)
 
 
-@dataclass
-class ChangePartition(InputPartition):
-    """The files one task reads, and what is said of the rows of each where they do not say it themselves."""
-
-    tasks: tuple[tuple[FileTask, str | None], ...]
-    access: StoreAccess = NO_OPTIONS
-
-
 class LakeviewChangeReader(DataSourceReader):
     """Reads the columns of `schema` of what changed."""
 
@@ -238,37 +235,16 @@ class LakeviewChangeReader(DataSourceReader):
         self.options = options
         self.schema = schema
 
-    def partitions(self) -> Sequence[ChangePartition]:
+    def partitions(self) -> Sequence[FilePartition]:
         """The files to read, packed for tasks; one empty partition when there are none."""
         table = self.options.table()
         columns, tasks = self.options.read(table)
         check_schema(self.schema, columns)
-        return change_partitions(tasks, task_access(table))
+        return file_partitions(tasks, task_access(table))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""
-        assert isinstance(partition, ChangePartition)
-        return change_rows(partition, self.schema)
-
-
-def change_partitions(tasks: Sequence[tuple[FileTask, str | None]], access: StoreAccess) -> list[ChangePartition]:
-    """Files with the kind of their changes, packed for tasks; one empty partition when there are none."""
-    kinds = (kind for _, kind in tasks)  # packing keeps the order
-    portions = pack([task for task, _ in tasks])
-    runs = [tuple((task, next(kinds)) for task in run) for run in portions]
-    return [ChangePartition(run, access) for run in runs] or [ChangePartition(())]
-
-
-def change_rows(partition: ChangePartition, schema: StructType) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition's files, in batches of exactly the Arrow schema that Spark expects."""
-    target = arrow_schema(schema)
-    for task, kind in partition.tasks:
-        for batch in read_task(task, partition.access.open(task.root, task.roots)):
-            if kind is None:
-                rows = batch
-            else:
-                rows = batch.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), batch.num_rows))
-            yield rows.select(target.names).cast(target)
+        return partition_rows(partition, self.schema)
 
 
 def _end(options: Mapping[str, str], side: str) -> int | datetime | None:

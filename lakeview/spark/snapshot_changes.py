@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles
-from pyspark.sql.types import StructType
 
 from lakeview.iceberg.manifests.tree import has_expired_parent
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
@@ -20,34 +19,25 @@ from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
-from lakeview.spark.change_stream import ChangeOffset, ChangeStream
-from lakeview.spark.reader import ChangeOptions, ChangePartition, change_partitions
+from lakeview.spark.change_stream import ChangeOffset
+from lakeview.spark.reader import ChangeOptions, FilePartition, file_partitions
 from lakeview.spark.stream_branch import StreamBranch
-from lakeview.spark.streams import no_stream_of_changes, other_columns, other_table, raise_or_log
+from lakeview.spark.stream_reader import StreamReader
+from lakeview.spark.streams import other_columns, other_table, raise_or_log
 from lakeview.spark.types import check_schema
 
 
-class SnapshotChangeReader(ChangeStream):
-    """Tails what the snapshots of the main branch change. Their changes are derived from files and deletes, so that the
-    snapshot before the first one that is read has to be there."""
+class SnapshotChangeReader(StreamReader[ChangeOptions]):
+    """Tails what the snapshots of the main branch of an Iceberg table change. Their changes are derived from files and
+    deletes, so that the snapshot before the first one that is read has to be there. A batch has whole snapshots, as
+    `ChangeStreamReader` has whole commits."""
 
-    def __init__(self, options: ChangeOptions, version: int, schema: StructType) -> None:
-        super().__init__(options, version, schema)
-        self._branch: StreamBranch | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Executors read files that they are given, and open no metadata."""
-        return {**self.__dict__, "_branch": None}
-
-    @property
+    @cached_property
     def branch(self) -> StreamBranch:
-        """The table, opened once. UnsupportedTableError for one of another format."""
-        if self._branch is None:
-            table = self.options.table()
-            if not isinstance(table, IcebergTable):
-                raise no_stream_of_changes(table.format, self.options.path)
-            self._branch = StreamBranch(table, fail_on_data_loss=self.options.fail_on_data_loss)
-        return self._branch
+        """The main branch of the table."""
+        table = self.options.table()
+        assert isinstance(table, IcebergTable)  # the data source asked for its format
+        return StreamBranch(table, fail_on_data_loss=self.options.fail_on_data_loss)
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins: before the first snapshot that the options name."""
@@ -57,7 +47,7 @@ class SnapshotChangeReader(ChangeStream):
             entry = branch.since(milliseconds(start))
         else:
             entry = None if start is None else branch.entry(start)
-        before = last if entry is None else _before(entry)
+        before = last if entry is None else NO_SNAPSHOT if entry.parent is None else entry.parent
         return ChangeOffset(before, branch.table_id, before).json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -79,20 +69,20 @@ class SnapshotChangeReader(ChangeStream):
         self.branch.table.refresh()
         self._until = self.branch.table.latest_version
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ChangePartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FilePartition]:
         """The files of the changes between two offsets, packed for tasks; errors as `changes`. VersionNotFoundError
         where the snapshot of an offset was rolled back, or has expired with what followed it."""
         begin, stop = self._check_offset(start), self._check_offset(end)
         before = begin.begin_of(stop)
         if before == stop.version:
-            return [ChangePartition(())]
+            return [FilePartition(())]
         if stop.version not in [entry.snapshot_id for entry in self.branch.line]:
             self.branch.check_loss(stop.version, f"snapshot {stop.version}")
-            return [ChangePartition(())]  # what is left comes with later offsets
+            return [FilePartition(())]  # what is left comes with later offsets
         entries = self._readable(before, stop.version)
         if not entries:
-            return [ChangePartition(())]
-        return change_partitions(self._tasks(entries), task_access(self.branch.table))
+            return [FilePartition(())]
+        return file_partitions(self._tasks(entries), task_access(self.branch.table))
 
     def _readable(self, before: int, last: int | None) -> list[SnapshotEntry]:
         """The snapshots after one, up to `last`, whose changes can be derived. Errors as `StreamBranch`, and
@@ -144,7 +134,3 @@ class SnapshotChangeReader(ChangeStream):
         if offset.table != self.branch.table_id:
             raise other_table(self.branch.table.address, offset.table, self.branch.table_id)
         return offset
-
-
-def _before(entry: SnapshotEntry) -> int:
-    return NO_SNAPSHOT if entry.parent is None else entry.parent

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.scan import Scan
@@ -18,12 +18,9 @@ from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.spark.streams import (
-    Start,
     StreamOptions,
-    is_start,
     no_offset,
     no_version,
-    offset_json,
     other_columns,
     other_table,
     raise_or_log,
@@ -36,39 +33,47 @@ from lakeview.spark.streams import (
 class Offset:
     """What a stream has read: all files before number `index` of `version`. `initial`: of all files that the version
     has, else of those that its commit adds. `table`: the id of the table. `first`: version, index and initial of the
-    offset at which the stream began; None in checkpoints of older releases."""
+    offset at which the stream began; None in checkpoints of older releases. VERSION: the key of `version` in these."""
 
     table: str
     version: int
     index: int
     initial: bool
-    first: Start | None = None
+    first: list[Any] | None = None
 
-    @staticmethod
-    def parse(value: Mapping[str, Any]) -> "Offset":
+    VERSION: ClassVar = "version"
+
+    @classmethod
+    def parse(cls, value: Mapping[str, Any]) -> Self:
         """An offset of a checkpoint. InvalidRequestError if it is none of ours."""
-        match value:
-            case {"table": str(), "version": int(), "index": int(), "initial": bool(), **rest} if is_start(rest):
-                return Offset(**value)
+        match value, value.get("first", [0, 0, False]):
+            case (
+                {"table": str(table), cls.VERSION: int(version), "index": int(index), "initial": bool(initial), **rest},
+                [int(), int(), bool()],
+            ) if rest.keys() <= {"first"}:
+                return cls(table, version, index, initial, value.get("first"))
         raise no_offset(value)
 
     def json(self) -> dict[str, Any]:
-        """As a checkpoint records it."""
-        return offset_json(self)
+        """As a checkpoint records it: one that says no beginning stays as it was."""
+        first = {} if self.first is None else {"first": self.first}
+        return {
+            "table": self.table, self.VERSION: self.version, "index": self.index, "initial": self.initial, **first,
+        }  # fmt: skip
 
-    def began(self) -> "Offset":
+    def began(self) -> Self:
         """This offset as the one at which a stream begins."""
         return replace(self, first=[self.version, self.index, self.initial])
 
-    def begin_of(self, end: "Offset") -> "Offset":
+    def begin_of(self, end: Self) -> Self:
         """The start of a batch that ends at `end`, where Spark says that it is this one: of the first batch, Spark
         records the end alone, and asks for the beginning again after a restart, when the table may have grown."""
         if end.first is None or end.first == self.first:
             return self
-        number, index, initial = end.first
-        return Offset(end.table, number, index, initial, end.first)
+        version, index, initial = end.first
+        return replace(end, version=version, index=index, initial=initial)
 
-    def next_version(self) -> "Offset":
+    def next_version(self) -> Self:
         """The end of the version."""
         return replace(self, version=self.version + 1, index=0, initial=False)
 

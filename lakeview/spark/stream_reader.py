@@ -1,7 +1,8 @@
 """A table that grows to micro-batches: offsets on the driver, the files between two of them on the executors."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -19,46 +20,59 @@ from lakeview.delta.table import DeltaTable
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.errors import DataFileMissingError, UnsupportedTableError
 from lakeview.spark.addresses import task_access
-from lakeview.spark.reader import FilePartition, file_partitions, partition_rows
+from lakeview.spark.reader import ChangeOptions, FilePartition, file_partitions, partition_rows
 from lakeview.spark.stream_files import StreamFiles
 from lakeview.spark.stream_snapshots import SnapshotStream
-from lakeview.spark.streams import StreamOptions, deleted_file, raise_or_log
+from lakeview.spark.streams import MOST_FILES, StreamOptions, deleted_file, raise_or_log
 from lakeview.spark.types import check_schema
 
+Options = TypeVar("Options", bound=StreamOptions | ChangeOptions)
 
-class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Tails the log of a Delta table, or the snapshots of an Iceberg table's main branch.
 
-    `version`: the one whose columns the stream has. An offset says which files have been read, so that a batch that is
-    planned again after a restart has the same rows. `read` alone runs on executors.
-    """
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[Options]):
+    """What streams of rows and of changes do alike. `version`: the one whose columns the stream has. `read` alone runs
+    on executors."""
 
-    def __init__(self, options: StreamOptions, version: int, schema: StructType) -> None:
+    def __init__(self, options: Options, version: int, schema: StructType) -> None:
         self.options = options
         self.schema = schema
         self._version = version
         self._until: int | None = None
-        self._source: StreamFiles | SnapshotStream | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Executors read files that they are given, and open no log."""
-        return {**self.__dict__, "_source": None}
+        """Executors read files that they are given, and open no table."""
+        return {"options": self.options, "schema": self.schema}
 
-    @property
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The limit of the options that counts files; that of bytes is held in `latestOffset`."""
+        return ReadMaxFiles(self.options.max_files or MOST_FILES)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition's files. DataFileMissingError for one that a vacuum deleted before the stream came to
+        it, or whose deletes it deleted: which rows it had is not known then. `failOnDataLoss` false passes over it and
+        logs it."""
+        assert isinstance(partition, FilePartition)
+        for task, kind in partition.tasks:
+            try:
+                yield from partition_rows(FilePartition(((task, kind),), partition.access), self.schema)
+            except DataFileMissingError as error:
+                raise_or_log(deleted_file(error, task), fail_on_data_loss=self.options.fail_on_data_loss)
+
+
+class LakeviewStreamReader(StreamReader[StreamOptions]):
+    """Tails the log of a Delta table, or the snapshots of an Iceberg table's main branch. An offset says which files
+    have been read, so that a batch that is planned again after a restart has the same rows."""
+
+    @cached_property
     def files(self) -> StreamFiles | SnapshotStream:
-        """The table as the stream sees it, opened once."""
-        if self._source is None:
-            self._source = _stream(self.options, self._version, self.schema.fieldNames())
-            check_schema(self.schema, self._source.schema)
-        return self._source
+        """The table as the stream sees it."""
+        source = _stream(self.options, self._version, self.schema.fieldNames())
+        check_schema(self.schema, source.schema)
+        return source
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins."""
         return self.files.first().json()
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit of the options that counts files; that of bytes is held in `latestOffset`."""
-        return ReadMaxFiles(self.options.max_files)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """How far the next batch goes; `start` where nothing is new."""
@@ -74,19 +88,8 @@ class LakeviewStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FilePartition]:
         """The files between two offsets, packed for tasks."""
-        tasks = list(self.files.between(start, end))
+        tasks = [(task, None) for task in self.files.between(start, end)]
         return file_partitions(tasks, task_access(self.files.table))
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition's files. DataFileMissingError for one that a vacuum deleted before the stream came to
-        it, or whose deletes it deleted: which rows it had is not known then. `failOnDataLoss` false passes over it and
-        logs it."""
-        assert isinstance(partition, FilePartition)
-        for task in partition.tasks:
-            try:
-                yield from partition_rows(FilePartition((task,), partition.access), self.schema)
-            except DataFileMissingError as error:
-                raise_or_log(deleted_file(error, task), fail_on_data_loss=self.options.fail_on_data_loss)
 
 
 def _stream(options: StreamOptions, version: int, columns: list[str]) -> StreamFiles | SnapshotStream:

@@ -1,7 +1,7 @@
 """Offsets of a stream of an Iceberg table to its files: those of a snapshot, then what each later one adds."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,16 +11,8 @@ from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.tasks import FileTask, select_columns
 from lakeview.spark.stream_branch import StreamBranch
-from lakeview.spark.streams import (
-    Start,
-    StreamOptions,
-    is_start,
-    no_offset,
-    offset_json,
-    other_columns,
-    other_table,
-    removed_rows,
-)
+from lakeview.spark.stream_files import Offset
+from lakeview.spark.streams import StreamOptions, other_columns, other_table, removed_rows
 
 COMPLETE = -1
 """The index of an offset behind all files of its snapshot."""
@@ -28,42 +20,11 @@ COMPLETE = -1
 _ADDED = "add data file"
 
 
-@dataclass(frozen=True)
-class SnapshotOffset:
-    """What a stream has read: all files before number `index` of a snapshot, and of the snapshots before it.
+class SnapshotOffset(Offset):
+    """An offset whose `version` is a snapshot: all files before number `index` of it, and of the snapshots before it,
+    were read. `table`: the uuid of the table."""
 
-    `initial`: of all files that the snapshot has, else of those that it adds. `table`: the uuid of the table. `first`:
-    snapshot, index and initial of the offset at which the stream began; None in checkpoints of older releases.
-    """
-
-    table: str
-    snapshot: int
-    index: int
-    initial: bool
-    first: Start | None = None
-
-    @staticmethod
-    def parse(value: Mapping[str, Any]) -> "SnapshotOffset":
-        """An offset of a checkpoint. InvalidRequestError if it is none of an Iceberg table."""
-        match value:
-            case {"table": str(), "snapshot": int(), "index": int(), "initial": bool(), **rest} if is_start(rest):
-                return SnapshotOffset(**value)
-        raise no_offset(value)
-
-    def json(self) -> dict[str, Any]:
-        """As a checkpoint records it."""
-        return offset_json(self)
-
-    def began(self) -> "SnapshotOffset":
-        """This offset as the one at which a stream begins."""
-        return replace(self, first=[self.snapshot, self.index, self.initial])
-
-    def begin_of(self, end: "SnapshotOffset") -> "SnapshotOffset":
-        """As `Offset.begin_of`."""
-        if end.first is None or end.first == self.first:
-            return self
-        number, index, initial = end.first
-        return SnapshotOffset(end.table, number, index, initial, end.first)
+    VERSION = "snapshot"
 
 
 class SnapshotStream:
@@ -106,9 +67,9 @@ class SnapshotStream:
             return newest
         if options.starting_timestamp is not None:
             entry = self._branch.since(milliseconds(options.starting_timestamp))
-            return newest if entry is None else replace(newest, snapshot=entry.snapshot_id, index=0)
+            return newest if entry is None else replace(newest, version=entry.snapshot_id, index=0)
         if options.starting_version is not None:
-            return replace(newest, snapshot=self._branch.entry(options.starting_version).snapshot_id, index=0)
+            return replace(newest, version=self._branch.entry(options.starting_version).snapshot_id, index=0)
         return replace(newest, index=0, initial=True)
 
     def parse(self, value: Mapping[str, Any]) -> SnapshotOffset:
@@ -134,7 +95,7 @@ class SnapshotStream:
                 files, size = files + 1, size + task.size
                 offset = replace(offset, index=offset.index + 1)
             offset = replace(offset, index=COMPLETE, initial=False)
-            following = None if offset.snapshot == (last if until is None else until) else self._following(offset)
+            following = None if offset.version == (last if until is None else until) else self._following(offset)
             if following is None:
                 return offset.json()
             offset = following
@@ -144,13 +105,13 @@ class SnapshotStream:
         `failOnDataLoss` false allows for one that has expired: then those that are left come with later offsets."""
         stop = self.parse(end)
         first = self.parse(start).begin_of(stop)
-        if stop.snapshot not in (first.snapshot, *(entry.snapshot_id for entry in self._branch.line)):
-            self._branch.check_loss(stop.snapshot, f"snapshot {stop.snapshot}")
+        if stop.version not in (first.version, *(entry.snapshot_id for entry in self._branch.line)):
+            self._branch.check_loss(stop.version, f"snapshot {stop.version}")
             stop = replace(first, index=COMPLETE)
         offset: SnapshotOffset | None = first
         while offset is not None:
             tasks = self._files(offset)
-            if offset.snapshot == stop.snapshot and (offset.initial == stop.initial or stop.index == COMPLETE):
+            if offset.version == stop.version and (offset.initial == stop.initial or stop.index == COMPLETE):
                 yield from tasks[offset.index : len(tasks) if stop.index == COMPLETE else stop.index]
                 return
             yield from tasks[offset.index :]
@@ -160,13 +121,13 @@ class SnapshotStream:
 
     def _following(self, offset: SnapshotOffset) -> SnapshotOffset | None:
         """The start of the snapshot after that of an offset; None after the current one."""
-        rest = self._branch.following(offset.snapshot)
-        return replace(offset, snapshot=rest[0].snapshot_id, index=0, initial=False) if rest else None
+        rest = self._branch.following(offset.version)
+        return replace(offset, version=rest[0].snapshot_id, index=0, initial=False) if rest else None
 
     def _files(self, offset: SnapshotOffset) -> list[FileTask]:
         if offset.index == COMPLETE:
             return []
-        key = offset.snapshot, offset.initial
+        key = offset.version, offset.initial
         if key not in self._tasks:
             tasks = self._rows_of(*key)
             self._tasks = {key: select_columns(tasks, self.schema, self._columns)}  # offsets only grow

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from lakeview.model.errors import (
     DataFileMissingError,
@@ -28,13 +28,6 @@ from lakeview.spark.option_values import (
     positive_bytes,
 )
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-
-Start: TypeAlias = list[Any]
-"""Version or snapshot, index and initial of an offset, as JSON gives them."""
 
 
 def no_offset(value: Mapping[str, Any]) -> InvalidRequestError:
@@ -135,19 +128,6 @@ def other_table(address: str, before: str, now: str) -> InvalidRequestError:
         place=address,
         kind="other-table",
     )
-
-
-def is_start(rest: Mapping[str, Any]) -> bool:
-    """Whether the other keys of an offset say where its stream began, or nothing."""
-    match rest:
-        case {"first": [int(), int(), bool()]} if len(rest) == 1:
-            return True
-    return not rest
-
-
-def offset_json(offset: DataclassInstance) -> dict[str, Any]:
-    """An offset as a checkpoint records it: one that says no beginning stays as it was."""
-    return {name: value for name, value in asdict(offset).items() if value is not None}
 
 
 NAMES = (

@@ -19,7 +19,7 @@ from lakeview.model.schema import Schema
 from lakeview.model.table import Table
 from lakeview.spark.change_stream import ChangeStreamReader
 from lakeview.spark.datasource import LakeviewDataSource
-from lakeview.spark.reader import ChangeOptions, ChangePartition, change_rows
+from lakeview.spark.reader import ChangeOptions, FilePartition, partition_rows
 from lakeview.spark.types import to_spark
 from lakeview.storage import open_storage
 from tests.breadth import with_breadth
@@ -300,7 +300,7 @@ def test_the_tasks_of_an_iceberg_table_are_read_alike(tmp_path: Path) -> None:
     schema, tasks = table.change_tasks(last)
     assert schema.names == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
     rows_read = [
-        row for batch in change_rows(ChangePartition(tuple(tasks)), to_spark(schema)) for row in batch.to_pylist()
+        row for batch in partition_rows(FilePartition(tuple(tasks)), to_spark(schema)) for row in batch.to_pylist()
     ]
     assert [(row["id"], row["_change_type"], row["_commit_version"]) for row in rows_read] == [
         (n, "insert", last) for n in (1, 2, 3)

@@ -129,11 +129,11 @@ def test_a_batch_that_is_planned_again_has_the_same_rows(table: DeltaTable) -> N
     start = source.initialOffset()
     middle = source.latestOffset(start, ReadMaxFiles(1))
     end = source.latestOffset(middle, ReadMaxFiles(2))
-    ids = [t.path for p in source.partitions(middle, end) for t in p.tasks]
+    ids = [t.path for p in source.partitions(middle, end) for t, _ in p.tasks]
     table.append(rows(6))
     table.optimize()
     again = reader(table, startingVersion="1")
-    assert [t.path for p in again.partitions(middle, end) for t in p.tasks] == ids
+    assert [t.path for p in again.partitions(middle, end) for t, _ in p.tasks] == ids
     assert len(ids) == 2
 
 
@@ -144,11 +144,11 @@ def test_a_first_batch_that_is_planned_again_begins_where_it_did(table: DeltaTab
     start = source.initialOffset()
     table.append(rows(6))
     end = source.latestOffset(start, ReadAllAvailable())
-    files = [t.path for p in source.partitions(start, end) for t in p.tasks]
+    files = [t.path for p in source.partitions(start, end) for t, _ in p.tasks]
     table.append(rows(7))
     table.optimize()
     again = reader(table, **options)
-    assert [t.path for p in again.partitions(again.initialOffset(), end) for t in p.tasks] == files != []
+    assert [t.path for p in again.partitions(again.initialOffset(), end) for t, _ in p.tasks] == files != []
     older = {name: value for name, value in end.items() if name != "first"}  # of a checkpoint of an older release
     assert batches(again, older, most=100) == [[7]]
 

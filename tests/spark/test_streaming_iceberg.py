@@ -73,10 +73,10 @@ def test_a_first_batch_that_is_planned_again_begins_where_it_did(
     start = source.initialOffset()
     history.append("4.parquet", rows(4))
     end = source.latestOffset(start, ReadAllAvailable())
-    files = [t.path for p in source.partitions(start, end) for t in p.tasks]
+    files = [t.path for p in source.partitions(start, end) for t, _ in p.tasks]
     history.append("5.parquet", rows(5))
     again = reader(history, **options)
-    assert [t.path for p in again.partitions(again.initialOffset(), end) for t in p.tasks] == files != []
+    assert [t.path for p in again.partitions(again.initialOffset(), end) for t, _ in p.tasks] == files != []
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 whether its flows would go on where they ended."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -32,10 +32,7 @@ class Span:
     last: int | None
 
 
-AnyOffset: TypeAlias = Offset | SnapshotOffset
-
-
-def span(start: AnyOffset | None, end: AnyOffset, starting: int | None) -> Span | None:
+def span(start: Offset | None, end: Offset, starting: int | None) -> Span | None:
     """What lies between two offsets; None for nothing. `starting`: the first commit of a stream without a start."""
     if start == end:
         return None
@@ -54,14 +51,14 @@ def offsets_in(text: str) -> list[dict[str, Any] | None]:
     return [offset if isinstance(offset, dict) else None for offset in offsets]
 
 
-def table_offsets(text: str) -> dict[str, AnyOffset]:
+def table_offsets(text: str) -> dict[str, Offset]:
     """Id of a table -> its offset in one file of a checkpoint; sources of other formats are left out."""
-    offsets: dict[str, AnyOffset] = {}
+    offsets: dict[str, Offset] = {}
     for each in offsets_in(text):
-        parse = None if each is None else _PARSE.get(frozenset(each) - {"first"})
-        if each is not None and parse is not None:
-            offset = parse(each)
-            offsets[offset.table] = offset
+        for kind in (Offset, SnapshotOffset):
+            if each is not None and each.keys() - {"first"} == {"table", kind.VERSION, "index", "initial"}:
+                offset = kind.parse(each)
+                offsets[offset.table] = offset
     return offsets
 
 
@@ -108,7 +105,7 @@ class Checkpoints:
         spans = {table: span(start.get(table), offset, starting.get(table)) for table, offset in end.items()}
         return {table: each for table, each in spans.items() if each is not None}
 
-    def _offsets(self, query: str, batch: int) -> dict[str, AnyOffset] | None:
+    def _offsets(self, query: str, batch: int) -> dict[str, Offset] | None:
         if query not in self._folders:
             return None
         try:
@@ -162,12 +159,6 @@ def table_ids(inputs: Sequence[Input], graph: Graph) -> dict[str, str]:
 
 def _row(source: Input, first: int | None, last: int | None) -> Row:
     return {"input": source.address, "input_from": first, "input_version": last}
-
-
-_PARSE: Mapping[frozenset[str], Callable[[Mapping[str, Any]], AnyOffset]] = {
-    frozenset({"table", "version", "index", "initial"}): Offset.parse,
-    frozenset({"table", "snapshot", "index", "initial"}): SnapshotOffset.parse,
-}
 
 
 def check_restart(graph: Graph, checkpoints: Checkpoints, records: Records, storage: str) -> None:
