@@ -47,7 +47,10 @@ class TreeHistory:
             # a million names take seconds, as their manifests do
             listing = lister.submit(lambda: self.folder.take() if names is None else names)
             paths, spans, reasons = self._manifests_by_snapshot(newest_first)
-            self._preload([spans[path] for path in next(iter(paths.values()), ())])
+            newest = [spans[path] for path in next(iter(paths.values()), ())]
+            for part in islice(together(newest, _PATHS_AT_ONCE), 1):  # into the cache
+                with suppress(LakeviewError):  # raised by those that examine them
+                    self._tree.entries(rows_of(part))
             present = listing.result()
         faults = self._faults(list(paths.values()), spans, present)
         for number, each in paths.items():
@@ -89,12 +92,6 @@ class TreeHistory:
             new = ~manifests["manifest_path"].is_in(list(spans))
             spans |= {row["manifest_path"]: Span(row, 0, 0) for row in manifests.filter(new).iter_rows(named=True)}
         return paths, spans, reasons
-
-    def _preload(self, spans: Sequence[Span]) -> None:
-        """Reads the first of these manifests into the cache; their errors are raised by those that examine them."""
-        for part in islice(together(spans, _PATHS_AT_ONCE), 1):
-            with suppress(LakeviewError):
-                self._tree.entries(rows_of(part))
 
     def _examine(self, spans: Sequence[Span], names: pl.Series, faults: dict[str, str | None]) -> None:
         """Adds to `faults` why the files of each of these manifests cannot be read, None where they can."""

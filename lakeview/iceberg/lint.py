@@ -1,6 +1,7 @@
 """A table's metadata and manifests to findings: what contradicts itself, and which section of the spec it breaks."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -17,7 +18,7 @@ from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.metadata.versions import in_order
 from lakeview.iceberg.orphan_files import orphan_findings
-from lakeview.iceberg.spec_lint import delete_findings, schema_findings, spec_finding
+from lakeview.iceberg.spec_lint import REMEDY, delete_findings, schema_findings, spec_finding
 from lakeview.iceberg.state import State
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
@@ -47,16 +48,7 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
         try:
             findings += _manifests(metadata, tree, current)
         except LakeviewError as error:
-            findings.append(
-                spec_finding(
-                    "snapshot-not-examined",
-                    Severity.BROKEN,
-                    "The current snapshot cannot be examined",
-                    error.message,
-                    "Manifests",
-                    error.place,
-                )
-            )
+            findings.append(spec_finding("snapshot-not-examined", error.message, error.place))
     if not findings:
         text = f"{len(metadata.snapshots):,} snapshots, their manifests and refs agree"
         findings.append(Finding("metadata-consistent", Severity.PASS, "The metadata contradicts itself nowhere", text))
@@ -66,81 +58,38 @@ def check(state: State, now: datetime | None = None) -> list[Finding]:
 def _refs(metadata: Metadata) -> Iterator[Finding]:
     for name, ref in sorted(metadata.refs.items()):
         if ref.snapshot_id not in metadata.snapshots:
-            yield spec_finding(
-                "ref-without-snapshot",
-                Severity.BROKEN,
-                f"The {ref.type} {name} names a snapshot that is not there",
-                f"snapshot {ref.snapshot_id}",
-                "Snapshot References",
-                name,
-            )
+            yield spec_finding("ref-without-snapshot", f"snapshot {ref.snapshot_id}", name, subject=ref.type)
     main = metadata.refs.get("main")
     if main is not None and main.snapshot_id != metadata.current_snapshot_id:
-        yield spec_finding(
-            "main-not-current",
-            Severity.BROKEN,
-            "The branch main and the current snapshot differ",
-            f"main is {main.snapshot_id}, current is {metadata.current_snapshot_id}",
-            "Snapshot References",
-            "main",
-        )
+        evidence = f"main is {main.snapshot_id}, current is {metadata.current_snapshot_id}"
+        yield spec_finding("main-not-current", evidence, "main")
 
 
 def _dangling(metadata: Metadata) -> Iterator[Finding]:
     """Ids that name nothing: readers go on without, each in its own way."""
     for snapshot in in_order(metadata):
         if snapshot.schema_id is not None and snapshot.schema_id not in metadata.schemas:
-            yield spec_finding(
-                "snapshot-schema-missing",
-                Severity.ATTENTION,
-                "A snapshot names a schema that is not there: it is read with the current one",
-                f"schema {snapshot.schema_id}",
-                "Snapshots",
-                str(snapshot.snapshot_id),
-            )
+            yield spec_finding("snapshot-schema-missing", f"schema {snapshot.schema_id}", str(snapshot.snapshot_id))
     orders = {order.get("order-id") for order in metadata.sort_orders} | {0}
     if metadata.default_sort_order_id is not None and metadata.default_sort_order_id not in orders:
-        yield spec_finding(
-            "sort-order-missing",
-            Severity.ATTENTION,
-            "The default sort order is none of the table's: writers cannot keep it",
-            f"order {metadata.default_sort_order_id}",
-            "Sorting",
-        )
+        yield spec_finding("sort-order-missing", f"order {metadata.default_sort_order_id}")
     snapshot_ids = [s.get("snapshot-id") for s in (*metadata.statistics, *metadata.partition_statistics)]
     if missing := [i for i in snapshot_ids if not (isinstance(i, int) and i in metadata.snapshots)]:
-        yield spec_finding(
-            "statistics-file-without-snapshot",
-            Severity.NOTE,
-            "Statistics files belong to snapshots that are not there",
-            f"{len(missing):,} of {len(snapshot_ids):,}",
-            "Table Statistics",
-        )
+        yield spec_finding("statistics-file-without-snapshot", f"{len(missing):,} of {len(snapshot_ids):,}")
 
 
 def _numbers(metadata: Metadata) -> Iterator[Finding]:
     snapshots = in_order(metadata)
     newest = max((s.sequence_number for s in snapshots), default=0)
     if newest > metadata.last_sequence_number:
-        yield spec_finding(
-            "sequence-number-not-given-out",
-            Severity.BROKEN,
-            "A snapshot has a sequence number that the table has not given out yet",
-            f"{newest}, and last-sequence-number is {metadata.last_sequence_number}",
-            "Sequence Numbers",
-        )
+        evidence = f"{newest}, and last-sequence-number is {metadata.last_sequence_number}"
+        yield spec_finding("sequence-number-not-given-out", evidence)
     if metadata.format_version > 1:
         for snapshot in snapshots:
             before = None if snapshot.parent is None else metadata.snapshots.get(snapshot.parent)
             if before is not None and before.sequence_number > snapshot.sequence_number:
-                yield spec_finding(
-                    "sequence-number-below-parent",
-                    Severity.BROKEN,
-                    "A snapshot has a lower sequence number than its parent",
-                    f"{snapshot.sequence_number} after {before.sequence_number}",
-                    "Sequence Numbers",
-                    str(snapshot.snapshot_id),
-                )
+                evidence = f"{snapshot.sequence_number} after {before.sequence_number}"
+                yield spec_finding("sequence-number-below-parent", evidence, str(snapshot.snapshot_id))
     yield from _ids(metadata)
 
 
@@ -148,52 +97,34 @@ def _ids(metadata: Metadata) -> Iterator[Finding]:
     """Ids in use are at most the last one that the metadata has given out."""
     column = max((i for s in metadata.schemas.values() for i in struct_fields(s.schema)), default=0)
     if metadata.last_column_id is not None and column > metadata.last_column_id:
-        yield spec_finding(
-            "column-id-not-given-out",
-            Severity.BROKEN,
-            "A column has an id that the table has not given out yet: the next column may get the same",
-            f"{column}, and last-column-id is {metadata.last_column_id}",
-            "Table Metadata Fields",
-        )
+        evidence = f"{column}, and last-column-id is {metadata.last_column_id}"
+        yield spec_finding("column-id-not-given-out", evidence)
     part = max((f.field_id for s in metadata.specs.values() for f in s.fields), default=0)
     if metadata.last_partition_id is not None and part > metadata.last_partition_id:
-        yield spec_finding(
-            "partition-id-not-given-out",
-            Severity.BROKEN,
-            "A partition field has an id that the table has not given out yet",
-            f"{part}, and last-partition-id is {metadata.last_partition_id}",
-            "Table Metadata Fields",
-        )
+        evidence = f"{part}, and last-partition-id is {metadata.last_partition_id}"
+        yield spec_finding("partition-id-not-given-out", evidence)
 
 
 def _logs(metadata: Metadata) -> Iterator[Finding]:
     times = [e.timestamp_ms for e in metadata.snapshot_log]
     back = [b for a, b in pairwise(times) if b < a]
     if back:
-        yield spec_finding(
-            "snapshot-log-backwards",
-            Severity.NOTE,
-            "The snapshot log runs backwards: writers' clocks disagree",
-            f"{len(back):,} of {len(times):,} entries are older than the one before",
-            "Point in Time Reads",
-        )
+        evidence = f"{len(back):,} of {len(times):,} entries are older than the one before"
+        yield spec_finding("snapshot-log-backwards", evidence)
     if metadata.snapshot_log and metadata.snapshot_log[-1].snapshot_id != metadata.current_snapshot_id != NO_SNAPSHOT:
-        yield spec_finding(
-            "snapshot-log-not-current",
-            Severity.ATTENTION,
-            "The snapshot log does not end at the current snapshot: travelling to now leads elsewhere",
-            f"it ends at {metadata.snapshot_log[-1].snapshot_id}",
-            "Point in Time Reads",
-        )
+        yield spec_finding("snapshot-log-not-current", f"it ends at {metadata.snapshot_log[-1].snapshot_id}")
 
 
 def _readable(metadata: Metadata, versions: pl.DataFrame) -> Iterator[Finding]:
     line = {s.snapshot_id for s in ancestors(metadata, metadata.current_snapshot_id)}
     for version, reason in versions.filter(~pl.col("readable")).select("version", "reason").iter_rows():
-        current = version == metadata.current_snapshot_id
-        severity = Severity.BROKEN if current else Severity.ATTENTION if version in line else Severity.NOTE
-        claim = "The current snapshot cannot be read" if current else "A snapshot cannot be read any more"
-        yield spec_finding("data-file-not-readable", severity, claim, str(reason), "Snapshots", str(version))
+        finding = spec_finding("data-file-not-readable", str(reason), str(version))
+        if version == metadata.current_snapshot_id:
+            claim = "The current snapshot cannot be read"
+            finding = replace(finding, severity=Severity.BROKEN, claim=claim, remedy=REMEDY)
+        elif version in line:
+            finding = replace(finding, severity=Severity.ATTENTION, remedy=REMEDY)
+        yield finding
 
 
 def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterator[Finding]:
@@ -206,32 +137,14 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
     yield from _totals(current.summary, data, deletes)
     twice = data.filter(pl.col("path").is_duplicated())["path"].unique(maintain_order=True)
     if twice.len():
-        yield spec_finding(
-            "data-file-twice",
-            Severity.BROKEN,
-            "A data file is listed twice in the current snapshot: readers that do not look give its rows twice",
-            first_few(twice),
-            "Manifests",
-        )
+        yield spec_finding("data-file-twice", first_few(twice))
     for column, words in (("size", "sizes"), ("records", "numbers of records")):
         impossible = entries.filter(pl.col(column).is_null())["path"]  # as the manifests' reader gives what cannot be
         if impossible.len():
-            yield spec_finding(
-                "file-counts-impossible",
-                Severity.BROKEN,
-                f"Files of the current snapshot are listed with {words} that no file has",
-                first_few(impossible),
-                "Manifests",
-            )
+            yield spec_finding("file-counts-impossible", first_few(impossible), subject=words)
     late = entries.filter(pl.col("sequence_number") > max(current.sequence_number, metadata.last_sequence_number))
     if late.height:
-        yield spec_finding(
-            "file-sequence-number-too-late",
-            Severity.BROKEN,
-            "A file has a later sequence number than its snapshot",
-            first_few(late["path"]),
-            "Sequence Numbers",
-        )
+        yield spec_finding("file-sequence-number-too-late", first_few(late["path"]))
     yield from delete_findings(metadata, data, deletes)
     metrics = Metrics(data)
     for path, field in metadata.schema.leaves():
@@ -241,14 +154,7 @@ def _manifests(metadata: Metadata, tree: Tree, current: SnapshotEntry) -> Iterat
         low, high = sound_bounds(*bounds, field.type)
         wrong = data.filter((low > high).fill_null(False))
         if wrong.height:
-            yield spec_finding(
-                "column-bounds-contradictory",
-                Severity.BROKEN,
-                f"Bounds of {leaf_name(path)} contradict each other: filters spare files that hold rows",
-                first_few(wrong["path"]),
-                "Manifests",
-                leaf_name(path),
-            )
+            yield spec_finding("column-bounds-contradictory", first_few(wrong["path"]), leaf_name(path))
 
 
 def _counts(manifests: pl.DataFrame, entries: pl.DataFrame) -> Iterator[Finding]:
@@ -257,13 +163,8 @@ def _counts(manifests: pl.DataFrame, entries: pl.DataFrame) -> Iterator[Finding]
         counts = manifests[f"{word}_files_count"]
         number = entries.filter(pl.col("status") == status).height
         if not counts.has_nulls() and int(counts.sum()) != number:
-            yield spec_finding(
-                "manifest-list-counts-differ",
-                Severity.ATTENTION,
-                f"The manifest list counts {word} files that its manifests do not: readers may pass one over",
-                f"{int(counts.sum()):,} in the list, {number:,} in the manifests",
-                "Manifest Lists",
-            )
+            evidence = f"{int(counts.sum()):,} in the list, {number:,} in the manifests"
+            yield spec_finding("manifest-list-counts-differ", evidence, subject=word)
 
 
 def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataFrame) -> Iterator[Finding]:
@@ -274,11 +175,5 @@ def _totals(summary: Mapping[str, object], data: pl.DataFrame, deletes: pl.DataF
         text = summary.get(key)
         total = whole(text, None) if isinstance(text, str) else None
         if total is not None and total != number:
-            yield spec_finding(
-                "summary-differs",
-                Severity.ATTENTION,
-                f"The summary of the current snapshot and its manifests differ in {key}",
-                f"{total:,} in the summary, {number:,} in the manifests",
-                "Snapshots",
-                key,
-            )
+            evidence = f"{total:,} in the summary, {number:,} in the manifests"
+            yield spec_finding("summary-differs", evidence, key)

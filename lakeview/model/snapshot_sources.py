@@ -5,27 +5,35 @@ from typing import Protocol
 
 import polars as pl
 
+from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
+
 
 class SnapshotLoader(Protocol):
-    """Where a snapshot's frames come from. Each is called at most once for the same columns, from one thread."""
+    """Where a snapshot's frames come from. Each is called at most once for the same columns, from one thread. What a
+    format does not have is empty."""
 
     def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
         """FILES with these columns, or all."""
 
     def delete_files(self) -> pl.DataFrame:
         """Files that delete rows (Iceberg), as FILES."""
+        return pl.DataFrame(schema=FILES)
 
     def tombstones(self) -> pl.DataFrame:
         """TOMBSTONES."""
+        return pl.DataFrame(schema=TOMBSTONES)
 
     def transactions(self) -> pl.DataFrame:
         """TRANSACTIONS."""
+        return pl.DataFrame(schema=TRANSACTIONS)
 
     def domain_metadata(self) -> pl.DataFrame:
         """DOMAIN_METADATA."""
+        return pl.DataFrame(schema=DOMAIN_METADATA)
 
     def rules(self) -> pl.DataFrame:
         """RULES."""
+        return pl.DataFrame(schema=RULES)
 
 
 class SnapshotTable(Protocol):

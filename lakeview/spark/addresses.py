@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.model.errors import NotATableError, UnsupportedTableError
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 if TYPE_CHECKING:
@@ -36,3 +36,11 @@ def delta_table(path: str, purpose: str, fix: str, access: StoreAccess = NO_OPTI
             kind="unsupported-format",
         )
     return table
+
+
+def find_delta_table(path: str, purpose: str, fix: str, access: StoreAccess = NO_OPTIONS) -> DeltaTable | None:
+    """As `delta_table`; None where no table is."""
+    try:
+        return delta_table(path, purpose, fix, access)
+    except NotATableError:
+        return None

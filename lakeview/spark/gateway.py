@@ -147,13 +147,15 @@ def start_gateway(
             _processes.append(process)
         try:
             _wait_for(answer, process)
-            port, secret = _read_answer(answer.read_bytes())
+            # two big-endian 32-bit numbers, the port and the length of the secret, then the secret
+            data = answer.read_bytes()
+            port, length = struct.unpack_from(">ii", data)
         except BaseException:
             _end(process)
             raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return Gateway(process, port, secret)
+    return Gateway(process, port, data[8 : 8 + length].decode())
 
 
 def _wait_for(answer: Path, process: subprocess.Popen[bytes]) -> None:
@@ -188,12 +190,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _read_answer(answer: bytes) -> tuple[int, str]:
-    """Port and secret: two big-endian 32-bit numbers, port and length, then the secret."""
-    port, length = struct.unpack_from(">ii", answer)
-    return int(port), answer[8 : 8 + int(length)].decode()
 
 
 def _environment(java: Java) -> dict[str, str]:

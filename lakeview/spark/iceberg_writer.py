@@ -88,9 +88,14 @@ class IcebergWriter(DataSourceArrowWriter):
             self._discard(files)
             raise
         engine = {**self.options.snapshot_properties, **ENGINE, "spark-version": pyspark.__version__}
-        options = CommitOptions(self.options.clock, engine, self.options.without_catalog, self._batch())
+        name, number = self.options.app_id, self.options.app_version
+        batch = None if name is None or number is None else StreamBatch(name, number)
+        options = CommitOptions(self.options.clock, engine, self.options.without_catalog, batch)
         if self.overwrite:
-            overwrite(table, self.base, self.context, files, self._selection(files), options)
+            selection: Selection = ByCondition.parse(self.options.replace_where, self.context.schema)
+            if self.options.dynamic:
+                selection = ByPartition(self.context, {file.partition for file in files})
+            overwrite(table, self.base, self.context, files, selection, options)
         else:
             SnapshotCommit(table, self.context, files, options).run()
         if any(isinstance(message, IcebergFilesWritten) and message.is_repeated for message in messages):
@@ -106,15 +111,6 @@ class IcebergWriter(DataSourceArrowWriter):
         if any(message is None for message in messages):
             self._discard(_files_of(messages))
             self._remove_others([])
-
-    def _batch(self) -> StreamBatch | None:
-        name, number = self.options.app_id, self.options.app_version
-        return None if name is None or number is None else StreamBatch(name, number)
-
-    def _selection(self, files: Sequence[NewFile]) -> Selection:
-        if self.options.dynamic:
-            return ByPartition(self.context, {file.partition for file in files})
-        return ByCondition.parse(self.options.replace_where, self.context.schema)
 
     def _table(self) -> IcebergTable:
         table = iceberg_table(self.options)

@@ -81,7 +81,10 @@ class SparkEngine:
         try:
             return kind(self._spark, run.request, on_step)
         except (PySparkException, Py4JError) as error:
-            raise lakeview_error(str(error)) or _spark_error(str(error)) from error
+            first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+            raise lakeview_error(str(error)) or LakeviewError(
+                f"Spark could not run the job: {first}", kind="spark-job"
+            ) from error
 
     def cancel(self, job_id: str) -> None:
         """As `Engine.cancel`."""
@@ -108,12 +111,6 @@ class SparkEngine:
 
     def close(self) -> None:
         """As `Engine.close`: the session and its JVM end with the interpreter."""
-
-
-def _spark_error(text: str) -> LakeviewError:
-    """The first line of Spark's own message."""
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
-    return LakeviewError(f"Spark could not run the job: {first}", kind="spark-job")
 
 
 if __name__ == "__main__":

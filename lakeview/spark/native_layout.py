@@ -9,7 +9,7 @@ exactly what the log says, in a type whose text is read in one way, Spark's own 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -50,7 +50,7 @@ def native_layout(file_fields: Sequence[pa.Field], fields: Sequence[Field], matc
 
     ArrowInvalid if the file's fields cannot be told apart, or have no ids where they are found by id.
     """
-    if not _distinct([f.name for f in file_fields]):
+    if not are_distinct(f.name for f in file_fields):
         return None
     spark_fields: list[spark_types.StructField] = []
     columns: list[str | None] = []
@@ -64,7 +64,7 @@ def native_layout(file_fields: Sequence[pa.Field], fields: Sequence[Field], matc
         spark_fields.append(spark_types.StructField(file_fields[place].name, kind))
         columns.append(file_fields[place].name)
     schema = spark_types.StructType(spark_fields)
-    if not _distinct(schema.names) or has_variables(schema):
+    if not are_distinct(schema.names) or has_variables(schema):
         return None
     return NativeLayout(schema, tuple(columns))
 
@@ -108,7 +108,7 @@ def _native_struct(
     """A struct whose missing fields have names that the file does not have, so that Spark makes them null."""
     names = [f.name for f in file_fields]
     places = field_places(file_fields, fields, match)
-    if not _distinct(names) or all(place is None for place in places):
+    if not are_distinct(names) or all(place is None for place in places):
         return None
     prefix = "_" * (max(map(len, names)) + 1)
     spark_fields: list[spark_types.StructField] = []
@@ -122,7 +122,7 @@ def _native_struct(
         if kind is None:
             return None
         spark_fields.append(spark_types.StructField(name, kind))
-    return spark_types.StructType(spark_fields) if _distinct([f.name for f in spark_fields]) else None
+    return spark_types.StructType(spark_fields) if are_distinct(f.name for f in spark_fields) else None
 
 
 def _spark_type(column_type: DataType) -> spark_types.DataType | None:
@@ -135,9 +135,10 @@ def _spark_type(column_type: DataType) -> spark_types.DataType | None:
     return None
 
 
-def _distinct(names: Sequence[str]) -> bool:
+def are_distinct(names: Iterable[str]) -> bool:
     """Whether names are told apart by Spark, which may ignore case."""
-    return len({name.lower() for name in names}) == len(names)
+    lower_names = [name.lower() for name in names]
+    return len(set(lower_names)) == len(lower_names)
 
 
 def _is_instant(type_: pa.DataType) -> bool:
@@ -145,10 +146,6 @@ def _is_instant(type_: pa.DataType) -> bool:
     if not arrow.is_timestamp(type_):
         return False
     return type_.unit == INT96_UNIT or (type_.tz is not None and type_.unit in ("us", "ms"))
-
-
-def _is_local_time(type_: pa.DataType) -> bool:
-    return arrow.is_timestamp(type_) and type_.tz is None and type_.unit in ("us", "ms")
 
 
 _STORED: Mapping[str, tuple[_Test, ...]] = {
@@ -163,7 +160,7 @@ _STORED: Mapping[str, tuple[_Test, ...]] = {
     "binary": (arrow.is_binary, arrow.is_large_binary, arrow.is_binary_view, arrow.is_fixed_size_binary),
     "date": (arrow.is_date32,),
     "timestamp": (_is_instant,),
-    "timestamp_ntz": (_is_local_time,),
+    "timestamp_ntz": (lambda type_: type_ in (pa.timestamp("us"), pa.timestamp("ms")),),
 }
 """What a file may store for a column, so that Spark and lakeview read the same values: the type itself, and what it was
 widened from. Other widenings (integers to decimals, dates to timestamps) are left to the Python source."""
@@ -203,12 +200,6 @@ def partition_fields(
         else:
             return None
     return fields
-
-
-def are_distinct(partitions: Sequence[spark_types.StructField], columns: Sequence[spark_types.StructField]) -> bool:
-    """Whether Spark, which may ignore case, tells columns of folders from those of files."""
-    names = [field.name.lower() for field in (*partitions, *columns)]
-    return len(set(names)) == len(names)
 
 
 def _text(value: Any, type_: PrimitiveType) -> str | None:

@@ -205,26 +205,14 @@ def known_options(
     others = (name for name in by_name if not name.startswith(prefixes))
     if unknown := sorted(name for name in others if name not in names and name not in properties):
         names |= {name.lower(): name for name in near}
-        hint = (properties and nearest(unknown[0])) or names.get(_closest(unknown[0], names))
-        raise _unknown_options(unknown, hint, allowed_names, doing)
+        closest = [names[name] for name in difflib.get_close_matches(unknown[0], names, 1, 0.8)]
+        meant = (properties and nearest(unknown[0])) or next(iter(closest), None)
+        hint = f"did you mean {meant}? " if meant else ""
+        elsewhere = _AS_STORAGE_OPTION if unknown[0].startswith(_STORE_PREFIXES) else _ELSEWHERE.get(unknown[0])
+        raise InvalidRequestError(
+            f"{', '.join(unknown)}: no such option for {doing}",
+            fix=elsewhere or f"{hint}known options: {', '.join(sorted(allowed_names))}",
+            place=unknown[0],
+            kind="unknown-option",
+        )
     return by_name
-
-
-def _unknown_options(
-    unknown: Sequence[str], near: str | None, allowed_names: Sequence[str], doing: str
-) -> InvalidRequestError:
-    hint = f"did you mean {near}? " if near else ""
-    return InvalidRequestError(
-        f"{', '.join(unknown)}: no such option for {doing}",
-        fix=_elsewhere(unknown[0]) or f"{hint}known options: {', '.join(sorted(allowed_names))}",
-        place=unknown[0],
-        kind="unknown-option",
-    )
-
-
-def _elsewhere(name: str) -> str | None:
-    return _AS_STORAGE_OPTION if name.startswith(_STORE_PREFIXES) else _ELSEWHERE.get(name)
-
-
-def _closest(name: str, names: Mapping[str, str]) -> str:
-    return next(iter(difflib.get_close_matches(name, names, 1, 0.8)), "")

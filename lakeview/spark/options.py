@@ -168,9 +168,10 @@ class WriteOptions:
         UnsupportedTableError for a property that the writer would not honour."""
         _refuse_pins(options)
         options = known_options(options, _WRITING, "writing")
+        names = options.get("partitionby")
         write_options = WriteOptions(
             path=path_of(options),
-            partition_by=_names(options.get("partitionby")),
+            partition_by=None if names is None else tuple(name.strip() for name in names.split(",") if name.strip()),
             replace_where=options.get("replacewhere"),
             merge_schema=flag(options, "mergeSchema", default=False),
             operation=options.get("operation", "WRITE"),
@@ -246,10 +247,6 @@ def _refuse_pins(options: Mapping[str, str]) -> None:
                 place=pin,
                 kind="pinned-version",
             )
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _is_dynamic(options: Mapping[str, str]) -> bool:

@@ -30,10 +30,6 @@ def _text_key(value: Column) -> Column:
     return f.when(value.isNull() | (value == ""), f.lit(_NULL)).otherwise(key)
 
 
-def _number_key(number: Callable[[Column], Column], value: Column) -> Column:
-    return f.coalesce(f.concat(f.lit(_VALUE), number(value).cast("string")), f.lit(_NULL))
-
-
 _NUMBERS: Mapping[str, Callable[[Column], Column]] = {
     **{name: lambda value: value for name in ("byte", "short", "integer", "long")},
     "boolean": lambda value: value.cast("int"),
@@ -51,7 +47,10 @@ def has_key(field: Field) -> bool:
 def key(value: Column, field: Field) -> Column:
     """The key of each value of a column that has keys. Spark's job fails with LONG_KEY where a text has none."""
     assert isinstance(field.type, PrimitiveType)
-    return _text_key(value) if field.type.name == "string" else _number_key(_NUMBERS[field.type.name], value)
+    if field.type.name == "string":
+        return _text_key(value)
+    number = _NUMBERS[field.type.name](value)
+    return f.coalesce(f.concat(f.lit(_VALUE), number.cast("string")), f.lit(_NULL))
 
 
 def values(keys: Sequence[str], field: Field) -> pl.Series:

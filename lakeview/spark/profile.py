@@ -74,7 +74,7 @@ class SparkAggregates:
         for name, kind in self._kinds.items():
             values, at = f.col(positions[name]), positions[name]
             aggregates.append(f.count(values).alias(f"{at} known"))
-            if not _no_facts(name, kind).is_countable:
+            if not Facts(name, kind, 0, 0, 0, None, None).is_countable:
                 continue
             if kind.is_float():
                 values = f.when(~f.isnan(values), values)
@@ -134,10 +134,6 @@ def _column_frequencies(rows: pl.DataFrame, top: pl.Series, kind: pl.DataType, b
     values.sort(key=lambda entry: (-entry[1], entry[0]))
     heights = dict(rows.select("bin", "rows").iter_rows())
     return Frequencies(int(rows["distinct"].sum()), [heights.get(i, 0) for i in range(bins)], values[:TOP])
-
-
-def _no_facts(name: str, kind: pl.DataType) -> Facts:
-    return Facts(name, kind, 0, 0, 0, None, None)
 
 
 def _add_bins(counts: DataFrame, columns: Mapping[int, Sequence[Any]], family: str) -> DataFrame:

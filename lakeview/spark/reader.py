@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.model.change_columns import CHANGE_TYPE, change_schema
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.runs import runs
 from lakeview.model.schema import Schema
 from lakeview.model.table_body import TableBody
 from lakeview.rows.parquet import read_task
@@ -82,8 +83,8 @@ class LakeviewReader(DataSourceReader):
 def file_partitions(tasks: Sequence[tuple[FileTask, str | None]], access: StoreAccess) -> list[FilePartition]:
     """Files with the kind of their changes, packed for tasks; one empty partition when there are none."""
     kinds = (kind for _, kind in tasks)  # packing keeps the order
-    runs = [tuple((task, next(kinds)) for task in run) for run in pack([task for task, _ in tasks])]
-    return [FilePartition(run, access) for run in runs] or [FilePartition(())]
+    packed = [tuple((task, next(kinds)) for task in run) for run in pack([task for task, _ in tasks])]
+    return [FilePartition(run, access) for run in packed] or [FilePartition(())]
 
 
 def partition_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
@@ -101,16 +102,7 @@ def pack(tasks: Sequence[FileTask]) -> list[list[FileTask]]:
     """Files in their order, cut into runs of about equal cost: enough for every core, none above 64 MB if it can be."""
     total = sum(task.size + _OPEN_BYTES for task in tasks)
     limit = min(_PARTITION_BYTES, max(_OPEN_BYTES, total // (os.cpu_count() or 1)))
-    runs: list[list[FileTask]] = []
-    room = 0
-    for task in tasks:
-        cost = task.size + _OPEN_BYTES
-        if not runs or cost > room:
-            runs.append([])
-            room = limit
-        runs[-1].append(task)
-        room -= cost
-    return runs
+    return list(runs(tasks, lambda task: task.size + _OPEN_BYTES, limit))
 
 
 _FEED, _DIFFERENCE = "readchangefeed", "differencefrom"

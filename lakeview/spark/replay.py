@@ -126,11 +126,7 @@ def _manifest_files(spark: SparkSession, table: IcebergTable, version: int | Non
     # one row a task: a shuffle by their number gives each its own
     rows = spark.createDataFrame([(paths,) for paths in tasks], "paths array<string>").repartition(max(1, len(tasks)))
     # a file that two manifests list counts once, as in the library
-    return rows.mapInArrow(partial(_manifest_rows, reader), FILES).dropDuplicates(["path"])
-
-
-def _manifest_rows(reader: ManifestReader, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return map(_batch, reader.rows(batches))
+    return rows.mapInArrow(lambda batches: map(_batch, reader.rows(batches)), FILES).dropDuplicates(["path"])
 
 
 def _live_rows(
@@ -196,9 +192,6 @@ def _texts(files: pl.DataFrame) -> pl.Series:
     if "partition" not in files.columns:
         return pl.Series([{}] * files.height, dtype=PARTITION_VALUES)
     parts = files["partition"].struct.unnest()
-    entries = [pl.struct(key=pl.lit(part.name), value=pl.lit(_text(part))) for part in parts]
+    texts = [part.bin.encode("base64") if part.dtype == pl.Binary else part.cast(pl.String()) for part in parts]
+    entries = [pl.struct(key=pl.lit(text.name), value=pl.lit(text)) for text in texts]
     return parts.select(pl.concat_list(entries)).to_series().cast(PARTITION_VALUES)
-
-
-def _text(values: pl.Series) -> pl.Series:
-    return values.bin.encode("base64") if values.dtype == pl.Binary else values.cast(pl.String())

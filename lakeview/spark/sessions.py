@@ -46,7 +46,8 @@ def settings(
 ) -> dict[str, str]:
     """Spark's settings for a lakeview session; each differs from Spark's default for the reason beside it."""
     local = master.startswith("local")
-    java_options = [f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}", *(_SHORT_JOB if short_job else ())]
+    log_configuration = Path(__file__).with_name("log4j2.properties").absolute().as_uri()
+    java_options = [f"-Dlog4j2.configurationFile={log_configuration}", *(_SHORT_JOB if short_job else ())]
     return {
         "spark.master": master,
         "spark.driver.memory": memory,
@@ -154,10 +155,6 @@ def _end(spark: SparkSession, gateway: Gateway) -> None:
         if SparkContext._gateway is not None:
             SparkContext._gateway.shutdown()
     gateway.close()
-
-
-def _log_configuration() -> Path:
-    return Path(__file__).with_name("log4j2.properties").absolute()
 
 
 def python_path() -> str:

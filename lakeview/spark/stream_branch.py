@@ -49,7 +49,13 @@ class StreamBranch:
             return line[ids.index(snapshot) + 1 :]
         # the snapshot itself may have expired since it was read
         rest = [e for i, e in enumerate(line) if (line[i - 1].snapshot_id if i else e.parent) == snapshot]
-        return line[ids.index(rest[0].snapshot_id) :] if rest else self._after_loss(snapshot, line)
+        if rest:
+            return line[ids.index(rest[0].snapshot_id) :]
+        if snapshot != NO_SNAPSHOT:
+            self.check_loss(snapshot, f"what followed snapshot {snapshot}")
+        elif self.has_lost_snapshots():
+            self.check_loss(snapshot, "the first snapshot")
+        return line
 
     def has_lost_snapshots(self) -> bool:
         """Whether snapshots before the oldest have expired."""
@@ -59,7 +65,9 @@ class StreamBranch:
     def check_loss(self, snapshot: int, subject: str) -> None:
         """Errors of a snapshot that is not on the branch; `subject`: what of it, or after it, the stream lacks."""
         entry = self.table.metadata.snapshots.get(snapshot)
-        if not self._may_follow(entry):
+        # the branch may have come from the snapshot (from any that has expired), if what lay between has expired: no
+        # snapshot lies before a branch that begins with the first one of the table
+        if not self.has_lost_snapshots() or (entry and entry.timestamp_ms > self.line[0].timestamp_ms):
             raise VersionNotFoundError(
                 f"snapshot {snapshot} of {self.table.address}, which the stream has come to, is no longer on the "
                 "main branch: the table was rolled back",
@@ -73,14 +81,3 @@ class StreamBranch:
             place=f"snapshot {snapshot}",
         )
         raise_or_log(loss, fail_on_data_loss=self._fail_on_data_loss)
-
-    def _after_loss(self, snapshot: int, line: list[SnapshotEntry]) -> list[SnapshotEntry]:
-        if snapshot != NO_SNAPSHOT or self.has_lost_snapshots():
-            is_first = snapshot == NO_SNAPSHOT
-            self.check_loss(snapshot, "the first snapshot" if is_first else f"what followed snapshot {snapshot}")
-        return line
-
-    def _may_follow(self, entry: SnapshotEntry | None) -> bool:
-        """Whether the branch may have come from a snapshot (None: one that has expired), and what lay between has
-        expired: no snapshot lies before a branch that begins with the first one of the table."""
-        return self.has_lost_snapshots() and (entry is None or entry.timestamp_ms <= self.line[0].timestamp_ms)

@@ -120,18 +120,13 @@ def check_options(options: WriteOptions, *, is_iceberg: bool) -> None:
     unset = WriteOptions(options.path)
     others = _OF_DELTA if is_iceberg else _OF_ICEBERG
     option = next((word for name, word in others.items() if getattr(options, name) != getattr(unset, name)), None)
-    if option is None:
-        return
-    if is_iceberg:
+    if option is not None:
+        problem = f"for Delta tables, and {options.path} is an Iceberg table"
+        if not is_iceberg:
+            problem = f"for Iceberg tables, and there is none at {options.path}"
         raise InvalidRequestError(
-            f"{option} is an option for Delta tables, and {options.path} is an Iceberg table",
-            fix="leave it out",
+            f"{option} is an option {problem}",
+            fix="leave it out" if is_iceberg else "leave it out, or make the table first",
             place=option,
-            kind="option-of-delta",
+            kind="option-of-delta" if is_iceberg else "option-of-iceberg",
         )
-    raise InvalidRequestError(
-        f"{option} is an option for Iceberg tables, and there is none at {options.path}",
-        fix="leave it out, or make the table first",
-        place=option,
-        kind="option-of-iceberg",
-    )

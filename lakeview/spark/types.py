@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 from pyspark.errors import ParseException
+from pyspark.sql import Column
+from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -83,6 +85,11 @@ def declared_type(kind: spark_types.DataType, column: str) -> DataType:
                 kind="unsupported-type",
             )
     return _from_spark(kind, column)
+
+
+def column(name: str) -> Column:
+    """A column of any name."""
+    return f.col(quote_name(name))
 
 
 def ddl(kind: spark_types.DataType) -> str:

@@ -19,10 +19,10 @@ from lakeview.delta.write.create import create_log
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.writer import discard, write_files
 from lakeview.model.clock import Clock
-from lakeview.model.errors import CommitConflictError, NotATableError
+from lakeview.model.errors import CommitConflictError
 from lakeview.model.schema import Schema
 from lakeview.spark.aborted_writes import is_repeated, remove_files
-from lakeview.spark.addresses import delta_table
+from lakeview.spark.addresses import find_delta_table
 from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import Statistics, WriteOptions
 from lakeview.spark.types import from_spark
@@ -59,9 +59,8 @@ class LakeviewWriter(DataSourceArrowWriter):
         self.overwrite = overwrite
         rows_schema = from_spark(schema)
         self.is_ignored = False
-        try:
-            table = _open(options)
-        except NotATableError:
+        table = _find(options)
+        if table is None:
             self.rows_schema: Schema | None = None
             self.definition = ""
             self.context = context_of_new(options, rows_schema)
@@ -111,11 +110,12 @@ class LakeviewWriter(DataSourceArrowWriter):
         adds = [add for message in file_messages for add in message.adds]
         clock = self.options.clock
         try:
-            new_table = None if self.is_ignored else self._create(clock)
-            if new_table is None and self.options.is_ignored():
+            table = _find(self.options)
+            is_new = table is None
+            if self.is_ignored or (table is not None and self.options.is_ignored()):
                 self._discard(messages)
                 return
-            table = _open(self.options) if new_table is None else new_table
+            table = table or self._create(clock)
         except BaseException:
             self._discard(messages)
             raise
@@ -131,7 +131,7 @@ class LakeviewWriter(DataSourceArrowWriter):
         ) as transaction:
             # they go if the commit is not made, and stay if no reply says whether it was
             transaction.files.paths += paths_of(adds)
-            if new_table is None:
+            if not is_new:
                 self._check_definition(table, file_messages)
             if self.options.app_id is not None and self.options.app_version is not None:
                 transaction.set_transaction(self.options.app_id, self.options.app_version, once=True)
@@ -140,7 +140,8 @@ class LakeviewWriter(DataSourceArrowWriter):
                 if transaction.schema != self.context.schema:  # new columns of a mapped table: their names in the files
                     transaction.definition.change_schema(self.context.schema)
             self.replacement.apply(transaction, adds)
-        self._remove_first_runs(file_messages)
+        if any(message.is_repeated for message in file_messages):
+            self._remove_others(adds)  # what tasks that Spark ran again wrote before
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks that ended well, and of those that Spark ended before they could report them;
@@ -159,11 +160,6 @@ class LakeviewWriter(DataSourceArrowWriter):
         for message in _file_messages(messages):
             discard(message.adds, storage)
 
-    def _remove_first_runs(self, messages: Sequence[FilesWritten]) -> None:
-        """Remove what tasks that Spark ran again wrote before."""
-        if any(message.is_repeated for message in messages):
-            self._remove_others([add for message in messages for add in message.adds])
-
     def _remove_others(self, adds: Sequence[AddFile]) -> None:
         """Remove the files of this write but for these."""
         prefix = f"part-{self.context.write_id}"
@@ -172,18 +168,13 @@ class LakeviewWriter(DataSourceArrowWriter):
     def _storage(self) -> Storage:
         return self.options.access.open(self.context.root)
 
-    def _create(self, clock: Clock) -> DeltaTable | None:
-        """The table, made now; None if it is there."""
-        try:
-            _open(self.options)
-        except NotATableError:
-            storage = self._storage()  # which the files of the first rows are in
-            create_log(
-                storage, self.context.schema, partition_by=list(self.context.partition_columns),
-                properties=dict(self.options.properties), user=self.options.user_name, clock=clock,
-            )  # fmt: skip
-            return DeltaTable(storage)
-        return None
+    def _create(self, clock: Clock) -> DeltaTable:
+        storage = self._storage()  # which the files of the first rows are in
+        create_log(
+            storage, self.context.schema, partition_by=list(self.context.partition_columns),
+            properties=dict(self.options.properties), user=self.options.user_name, clock=clock,
+        )  # fmt: skip
+        return DeltaTable(storage)
 
     def _check_definition(self, table: DeltaTable, messages: Sequence[FilesWritten]) -> None:
         """CommitConflictError where files were written for another definition of the table than it has now."""
@@ -226,9 +217,9 @@ class LakeviewWriter(DataSourceArrowWriter):
         return parameters, {"numFiles": len(adds), "numOutputRows": rows, "numOutputBytes": size}
 
 
-def _open(options: WriteOptions) -> DeltaTable:
+def _find(options: WriteOptions) -> DeltaTable | None:
     fix = "write to another path, or with the engine that owns the table"
-    return delta_table(options.path, "written in this way", fix, options.access)
+    return find_delta_table(options.path, "written in this way", fix, options.access)
 
 
 def _file_messages(messages: Sequence[WriterCommitMessage | None]) -> list[FilesWritten]:

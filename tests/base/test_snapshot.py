@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.frames import DOMAIN_METADATA, FILES, RULES, TOMBSTONES, TRANSACTIONS
+from lakeview.model.frames import FILES
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, milliseconds
+from lakeview.model.snapshot_sources import SnapshotLoader
 from lakeview.model.table_metadata import TableMetadata, TableProtocol
 from lakeview.model.version_names import register
 
@@ -49,7 +50,7 @@ def test_rows_are_exact_or_unknown(rows: list[tuple[int | None, int | None]], re
     assert (snapshot.num_files, snapshot.size_bytes, snapshot.num_records) == (len(rows), 10 * len(rows), records)
 
 
-class Loader:
+class Loader(SnapshotLoader):
     """Counts what is asked of it."""
 
     def __init__(self) -> None:
@@ -63,18 +64,6 @@ class Loader:
     def delete_files(self) -> pl.DataFrame:
         self.requests.append("delete_files")
         return pl.DataFrame(schema=FILES)
-
-    def tombstones(self) -> pl.DataFrame:
-        return pl.DataFrame(schema=TOMBSTONES)
-
-    def transactions(self) -> pl.DataFrame:
-        return pl.DataFrame(schema=TRANSACTIONS)
-
-    def domain_metadata(self) -> pl.DataFrame:
-        return pl.DataFrame(schema=DOMAIN_METADATA)
-
-    def rules(self) -> pl.DataFrame:
-        return pl.DataFrame(schema=RULES)
 
 
 def test_only_what_is_asked_for_is_loaded_and_only_once() -> None:

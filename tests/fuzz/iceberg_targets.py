@@ -25,7 +25,7 @@ from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.single_values import NotAValueError, decoded_bounds, single_value
 from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
 from lakeview.iceberg.metadata.transforms import parse_transform
-from lakeview.iceberg.metadata.types import PRIMITIVES, parse_type
+from lakeview.iceberg.metadata.types import parse_type
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.scan.projection import has_ids, with_mapping
 from lakeview.model.config import Config
@@ -34,7 +34,11 @@ from lakeview.model.errors import LakeviewError
 from lakeview.storage import open_storage
 from tests.builders.iceberg_metadata import document, snapshot, text
 
-TYPES = (*PRIMITIVES, "decimal(9,2)", "decimal(38,10)", "fixed[3]", "geometry", "nonsense")
+TYPES = (
+    "boolean", "int", "long", "float", "double", "date", "time", "timestamp", "timestamptz", "timestamp_ns",
+    "timestamptz_ns", "string", "uuid", "binary", "unknown", "variant", "decimal(9,2)", "decimal(38,10)", "fixed[3]",
+    "geometry", "nonsense",
+)  # fmt: skip
 NESTED: tuple[Mapping[str, Any], ...] = (
     {"type": "list", "element-id": 2, "element": "date", "element-required": False},
     {"type": "map", "key-id": 3, "key": "string", "value-id": 4, "value": "int", "value-required": False},

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeview.spark import session
-from lakeview.spark.pipelines.server import connect_settings, url
+from lakeview.spark.pipelines.server import SETTINGS, url
 from lakeview.spark.sessions import python_path
 from tests.quick_spark import WORKERS, quick_settings
 
@@ -17,14 +17,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session, whose JVM is a Spark Connect server as well."""
     extra = {
         **quick_settings(),
-        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        **SETTINGS,
         "spark.python.daemon.module": "lakeview.spark.daemon",
+        "spark.sql.warehouse.dir": tmp_path_factory.mktemp("warehouse").as_uri(),
     }
-    warehouse = tmp_path_factory.mktemp("warehouse").as_uri()
     running = session(
         "lakeview tests",
         short_job=True,
-        extra={**extra, **connect_settings(warehouse)},
+        extra=extra,
         environment={"PYTHONPATH": os.pathsep.join([str(WORKERS), python_path()])},
     )
     yield running

@@ -20,6 +20,7 @@ from lakeview.model.errors import (
     UnsupportedTableError,
 )
 from lakeview.spark import DeltaTable, IdentityGenerator, table
+from lakeview.spark.addresses import find_delta_table
 from lakeview.spark.dml.catalog import name_parts, path_of
 from lakeview.spark.dml.table_builder import Creation, DeltaTableBuilder
 from lakeview.storage import open_storage
@@ -143,15 +144,13 @@ def test_files_do_not_become_those_of_a_new_table_whose_vacuum_deletes_them(tmp_
 
 
 def test_a_table_that_another_writer_made_first_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    existing = DeltaTableBuilder._existing
-
-    def look(late: DeltaTableBuilder[LibraryTable], address: str) -> LibraryTable | None:
-        monkeypatch.setattr(DeltaTableBuilder, "_existing", existing)
-        before = existing(late, address)
+    def look(*arguments: Any) -> LibraryTable | None:
+        monkeypatch.undo()
+        before = find_delta_table(*arguments)
         with_id(builder(tmp_path).comment("first")).execute()
         return before
 
-    monkeypatch.setattr(DeltaTableBuilder, "_existing", look)
+    monkeypatch.setattr("lakeview.spark.dml.table_builder.find_delta_table", look)
     table = with_id(builder(tmp_path, Creation.CREATE_IF_NOT_EXISTS)).execute()
     assert table.snapshot().description == "first"
 

@@ -12,6 +12,7 @@ from lakeview.model.column_values import moments, sizes
 from lakeview.model.data_types import Field
 from lakeview.model.frames import FILES, TOMBSTONES
 from lakeview.model.schema import Schema
+from lakeview.model.snapshot_sources import SnapshotLoader
 
 # column of FILES -> columns of FILE_ACTIONS it is made of
 _NEEDS = {
@@ -59,7 +60,7 @@ def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Se
     return adds[name]
 
 
-class DeltaLoader:
+class DeltaLoader(SnapshotLoader):
     """The frames of one Delta snapshot, read on first touch."""
 
     def __init__(self, replay: TableState, schema: Schema, partitions: Sequence[Field]) -> None:
@@ -70,10 +71,6 @@ class DeltaLoader:
     def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
         """FILES with these columns, or all."""
         return files_frame(self._replay, self._partitions, columns)
-
-    def delete_files(self) -> pl.DataFrame:
-        """Empty: Delta keeps its deletes beside the data files."""
-        return pl.DataFrame(schema=FILES)
 
     def tombstones(self) -> pl.DataFrame:
         """TOMBSTONES."""

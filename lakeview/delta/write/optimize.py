@@ -23,6 +23,7 @@ from lakeview.delta.write.writer import write_conformed
 from lakeview.model.clock import Clock
 from lakeview.model.data_types import VARIANT
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.runs import runs
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.batches import read_ahead
@@ -96,15 +97,9 @@ def _groups(files: Iterable[LiveFile], target: int, *, whole: bool) -> Iterator[
         if whole:
             yield members
             continue
-        group: list[LiveFile] = []
-        size = 0
-        for file in (f for f in members if _worth(f, target)):
-            if group and size + file.task.size > target:
-                yield from _useful(group)
-                group, size = [], 0
-            group.append(file)
-            size += file.task.size
-        yield from _useful(group)
+        for group in runs((f for f in members if _worth(f, target)), lambda file: file.task.size, target):
+            if len(group) > 1 or _has_many_deletions(group[0]):
+                yield group
 
 
 def _worth(file: LiveFile, target: int) -> bool:
@@ -115,11 +110,6 @@ def _has_many_deletions(file: LiveFile) -> bool:
     vector = file.row["vector"]
     rows = msgspec.json.decode(file.row["stats"] or "{}").get("numRecords")
     return vector is not None and (not rows or vector["cardinality"] >= _DELETED * rows)
-
-
-def _useful(group: list[LiveFile]) -> Iterator[list[LiveFile]]:
-    if len(group) > 1 or any(_has_many_deletions(file) for file in group):
-        yield group
 
 
 def _size(group: Sequence[LiveFile]) -> int:

@@ -180,14 +180,9 @@ def summaries_add_up(step: Step, totals: Totals, before: Totals) -> Iterator[Cas
     """summary-adds-up. `totals`: counts of live files and rows of the snapshot, by their names in summaries; `before`:
     those of its parent. Writers add to the totals of the parent: one that was wrong there by as much is not the
     snapshot's own fault."""
-    data, deletes = (
-        step.added_entries.filter(pl.col("content") == 0),
-        step.added_entries.filter(pl.col("content") != 0),
-    )
-    old_data, old_deletes = (
-        step.deleted_entries.filter(pl.col("content") == 0),
-        step.deleted_entries.filter(pl.col("content") != 0),
-    )
+    of_data, of_deletes = pl.col("content") == 0, pl.col("content") != 0
+    data, deletes = step.added_entries.filter(of_data), step.added_entries.filter(of_deletes)
+    old_data, old_deletes = step.deleted_entries.filter(of_data), step.deleted_entries.filter(of_deletes)
     counts: dict[str, int | None] = {
         "added-data-files": data.height, "added-records": _rows(data), "deleted-data-files": old_data.height,
         "deleted-records": _rows(old_data), "added-delete-files": deletes.height,

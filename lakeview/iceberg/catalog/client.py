@@ -56,12 +56,7 @@ class CatalogClient:
         NotATableError if there is no such table or namespace, UnsupportedTableError for a view and for a table that is
         not Iceberg's.
         """
-        with self._lock:
-            try:
-                return self._ask(lambda: _locate(self._catalog, address.names))
-            except _AboutNamesError as error:
-                why = error.refusal
-            raise self._missing_table(address, why)
+        return self._ask_about(address, lambda: _locate(self._catalog, address.names))
 
     @property
     def takes_commits(self) -> bool:
@@ -74,15 +69,16 @@ class CatalogClient:
         Asked once: StoreUnavailableError where the change may have been made or not. NotATableError, and
         AccessDeniedError where it may be read alone.
         """
+        change_table = getattr(self._catalog, "change")  # noqa: B009  # see takes_commits
+        return self._ask_about(address, lambda: bool(change_table(address.names, change)), attempts=1)
+
+    def _ask_about(self, address: CatalogAddress, action: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
         with self._lock:
             try:
-                return self._ask(lambda: self._change(address, change), attempts=1)
+                return self._ask(action, attempts)
             except _AboutNamesError as error:
                 why = error.refusal
             raise self._missing_table(address, why)
-
-    def _change(self, address: CatalogAddress, change: Mapping[str, Any]) -> bool:
-        return bool(self._catalog.change(address.names, change))  # type: ignore[attr-defined]  # see takes_commits
 
     def tables(self, below: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
         """The names of all tables in a namespace and those inside it, or in the whole catalog, in order.

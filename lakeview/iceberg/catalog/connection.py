@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from lakeview.iceberg.catalog.refusals import foreign_errors
@@ -63,7 +63,9 @@ def connected_catalog(name: str, properties: Mapping[str, Any]) -> Catalog:
     if kind == CatalogType.REST.value:
         from lakeview.iceberg.catalog.rest import LocatingRestCatalog
 
-        options["uri"] = str(options["uri"]) if options.get("uri") else _no_uri()
+        if not options.get("uri"):
+            raise ValueError("a REST catalog has a uri")
+        options["uri"] = str(options["uri"])
         if "credential" in options:  # where the specification puts it; pyiceberg takes the same place, with a warning
             options.setdefault("oauth2-server-uri", f"{options['uri'].rstrip('/')}/v1/oauth/tokens")
         return LocatingRestCatalog(name, **options)
@@ -74,10 +76,6 @@ def connected_catalog(name: str, properties: Mapping[str, Any]) -> Catalog:
         return load_catalog(name, **{**options, "py-io-impl": "lakeview.iceberg.catalog.locating.LocatingIO"})
     except TypeError:  # pyiceberg hands properties on unchecked: a number that is text comes back as this
         raise ValueError("a property of another type than it must be") from None
-
-
-def _no_uri() -> NoReturn:
-    raise ValueError("a REST catalog has a uri")
 
 
 def _for_reading(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from lakeview.model import limits
 from lakeview.model.arguments import file_columns
 from lakeview.model.column_values import moments
 from lakeview.model.data_types import Field
-from lakeview.model.frames import DOMAIN_METADATA, FILES, TOMBSTONES, TRANSACTIONS
+from lakeview.model.frames import FILES
+from lakeview.model.snapshot_sources import SnapshotLoader
 
 OWN = pl.Schema(
     {
@@ -37,7 +38,7 @@ _BATCH_BYTES = 8 << 20
 _CONTENT = {0: "data", 1: "position deletes", 2: "equality deletes"}
 
 
-class IcebergFiles:
+class IcebergFiles(SnapshotLoader):
     """The files of one snapshot. Manifests are read on first touch, those of deletes only where deletes matter."""
 
     def __init__(
@@ -134,18 +135,6 @@ class IcebergFiles:
     def delete_files(self) -> pl.DataFrame:
         """FILES of the delete files: `records` is how many deletes they hold."""
         return self._frame(self.delete_entries(), None, deletes=True)
-
-    def tombstones(self) -> pl.DataFrame:
-        """Empty: Iceberg forgets a removed file with the snapshots that still had it."""
-        return pl.DataFrame(schema=TOMBSTONES)
-
-    def transactions(self) -> pl.DataFrame:
-        """Empty: Iceberg has none."""
-        return pl.DataFrame(schema=TRANSACTIONS)
-
-    def domain_metadata(self) -> pl.DataFrame:
-        """Empty: Iceberg has none."""
-        return pl.DataFrame(schema=DOMAIN_METADATA)
 
     def rules(self) -> pl.DataFrame:
         """RULES."""

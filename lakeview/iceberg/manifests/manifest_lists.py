@@ -12,6 +12,7 @@ import polars as pl
 from lakeview.iceberg.manifests.avro import SPELLED, column, read_frame, read_joined, require
 from lakeview.iceberg.manifests.avro_container import corrupt, open_container
 from lakeview.model.errors import LakeviewError
+from lakeview.model.runs import runs
 
 _I32, _I64 = pl.Int32(), pl.Int64()
 
@@ -122,18 +123,9 @@ class Span:
         return sum(count or 0 for count in counts) if any(counts) else _ENTRIES_UNKNOWN
 
 
-def together(spans: Iterable[Span], most: int | None = None) -> Iterator[list[Span]]:
+def together(spans: Iterable[Span], most: int = _ENTRIES_AT_ONCE) -> Iterator[list[Span]]:
     """Manifests in their order, some at a time: as many as have entries enough for one pass, and bounded memory."""
-    chunk: list[Span] = []
-    size = 0
-    for manifest in spans:
-        if chunk and size + manifest.entries > (most or _ENTRIES_AT_ONCE):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(manifest)
-        size += manifest.entries
-    if chunk:
-        yield chunk
+    return runs(spans, lambda manifest: manifest.entries, most)
 
 
 def rows_of(spans: Sequence[Span]) -> pl.DataFrame:

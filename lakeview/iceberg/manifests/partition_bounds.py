@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from lakeview.iceberg.manifests.partitions import PartitionColumn, map_values
+from lakeview.iceberg.manifests.partitions import PartitionColumn
+from lakeview.iceberg.metadata.single_values import map_values
 from lakeview.model.data_types import DataType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import polars_type

@@ -1,14 +1,13 @@
 """Partition tuples as manifests hold them to typed values, to text for people, and to bounds of the source columns."""
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from lakeview.iceberg.metadata.partition_fields import PartitionField
-from lakeview.iceberg.metadata.single_values import in_calendar
+from lakeview.iceberg.metadata.single_values import in_calendar, map_values
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.column_values import format_expression
@@ -137,12 +136,6 @@ def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series:
     if isinstance(dtype, pl.String) and isinstance(own, pl.Binary):  # one text for one value, whatever is beside it
         return map_values(series, lambda b: base64.b64encode(b).decode(), pl.String())
     return series.cast(dtype)
-
-
-def map_values(series: pl.Series, change: Callable[[Any], Any], dtype: pl.DataType) -> pl.Series:
-    """A function of each value; values repeat a lot in partitions, so that each is asked for once."""
-    by_value: dict[Any, Any] = {v: change(v) for v in series.unique() if v is not None}
-    return pl.Series(series.name, [None if v is None else by_value[v] for v in series], dtype=dtype)
 
 
 def display_partition(entries: pl.DataFrame, columns: tuple[PartitionColumn, ...]) -> pl.Series:

@@ -24,6 +24,7 @@ from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model.column_values import all_differ
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.runs import runs
 from lakeview.storage import Storage
 from lakeview.storage.interface import READ_AHEAD
 
@@ -153,7 +154,7 @@ class Tree:
         self, missing: Mapping[ManifestKey, Mapping[str, Any]], ids: frozenset[int]
     ) -> list[tuple[_Slices, _Slices]]:
         """Entries and metrics of manifests that are not cached, some manifests in one frame; now they are."""
-        chunks = list(_chunks(missing))
+        chunks = list(runs(missing, lambda key: missing[key]["manifest_length"] or _CHUNK_BYTES, _CHUNK_BYTES))
         if len(missing) < 2:
             return [self._chunk(chunk, missing, ids, map) for chunk in chunks]
         # a remote store is asked for several files at once; from a disk that costs more than it gives
@@ -213,20 +214,6 @@ def one_ahead(each: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 def _key(manifest: Mapping[str, Any]) -> ManifestKey:
     return str(manifest["manifest_path"]), manifest["first_row_id"], manifest["sequence_number"]
-
-
-def _chunks(missing: Mapping[ManifestKey, Mapping[str, Any]]) -> Iterator[list[ManifestKey]]:
-    chunk: list[ManifestKey] = []
-    size = 0
-    for key, row in missing.items():
-        length = row["manifest_length"] or _CHUNK_BYTES
-        if chunk and size + length > _CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(key)
-        size += length
-    if chunk:
-        yield chunk
 
 
 def _check_whole(manifest: Mapping[str, Any], size: int, entries: int) -> None:

@@ -30,7 +30,7 @@ def decoded_bounds(values: pl.Series, type_: DataType) -> pl.Series | None:
     """
     match type_:
         case DecimalType(precision, scale):
-            return _each(values, lambda b: _decimal(b, precision, scale), pl.Decimal(precision, scale))
+            return map_values(values, lambda b: _decimal(b, precision, scale), pl.Decimal(precision, scale))
         case PrimitiveType(name):
             decode = _DECODERS.get(name)
             return None if decode is None else decode(values)
@@ -62,18 +62,14 @@ def _decimal(data: bytes, precision: int, scale: int) -> Decimal | None:
     return exact_decimal(number, scale) if data and len(str(abs(number))) <= precision else None
 
 
-def _each(values: pl.Series, change: Callable[[bytes], Any], dtype: pl.DataType) -> pl.Series:
+def map_values(values: pl.Series, change: Callable[[Any], Any], dtype: pl.DataType) -> pl.Series:
+    """A function of each value; bounds and values of partitions repeat a lot, so that each is asked for once."""
     by_value = {v: change(v) for v in values.unique() if v is not None}
     return pl.Series(values.name, [None if v is None else by_value[v] for v in values], dtype=dtype)
 
 
 def _read(values: pl.Series, dtype: pl.DataType) -> pl.Series:
     return values.bin.reinterpret(dtype=dtype, endianness="little")
-
-
-def _wide(values: pl.Series) -> pl.Series:
-    """Whole numbers of four or eight bytes."""
-    return _first(_read(values, pl.Int64()), _read(values, pl.Int32()).cast(pl.Int64))
 
 
 def _first(a: pl.Series, b: pl.Series) -> pl.Series:
@@ -129,7 +125,7 @@ def text_values(values: pl.Series) -> pl.Series:
     try:
         return values.cast(pl.String)
     except pl.exceptions.ComputeError:  # there is no cast that leaves out what does not fit, strict or not
-        return _each(values, _utf8, pl.String())
+        return map_values(values, _utf8, pl.String())
 
 
 def own_text(values: pl.Series) -> pl.Series:
@@ -151,7 +147,7 @@ def _utf8(data: bytes) -> str | None:
 _DECODERS: dict[str, Callable[[pl.Series], pl.Series]] = {
     "boolean": lambda v: _read(v, pl.UInt8()).cast(pl.Boolean),
     "integer": lambda v: _read(v, pl.Int32()),
-    "long": _wide,
+    "long": lambda v: _first(_read(v, pl.Int64()), _read(v, pl.Int32()).cast(pl.Int64)),
     "float": lambda v: _read(v, pl.Float32()),
     "double": lambda v: _first(_read(v, pl.Float64()), _read(v, pl.Float32()).cast(pl.Float64)),
     "date": _days,

@@ -84,23 +84,22 @@ def sort_orders(metadata: Metadata) -> pl.DataFrame:
 
 
 def _sort_fields(document: Mapping[str, Any], names: Mapping[int, str]) -> Iterator[dict[str, str | None]]:
-    parts = document.get("fields")
-    for part in parts if isinstance(parts, list) else ():
-        if not isinstance(part, dict):
-            continue
+    for part in _parts(document):
         several = part.get("source-ids")
         sources: Sequence[Any] = several if isinstance(several, list) and several else [part.get("source-id")]
         transform = part.get("transform", "identity")
         yield {
             "column": ", ".join(names.get(i, f"column {i}") if isinstance(i, int) else f"column {i}" for i in sources),
             "transform": transform if isinstance(transform, str) else "unknown",
-            "direction": _word(part.get("direction")),
+            "direction": direction if (direction := part.get("direction")) in ("asc", "desc") else None,
             "nulls": {"nulls-first": "first", "nulls-last": "last"}.get(str(part.get("null-order"))),
         }
 
 
-def _word(value: Any) -> str | None:
-    return value if value in ("asc", "desc") else None
+def _parts(order: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The fields of a sort order."""
+    parts = order.get("fields")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
 def _sorted_by(field: Mapping[str, str | None]) -> str:
@@ -136,10 +135,7 @@ def column_rules(metadata: Metadata, recorded_schema: RecordedSchema) -> pl.Data
 
 
 def _sort_terms(order: Mapping[str, Any], names: Mapping[int, str]) -> Iterator[str]:
-    parts = order.get("fields")
-    for part in parts if isinstance(parts, list) else ():
-        if not isinstance(part, dict):
-            continue
+    for part in _parts(order):
         source = part.get("source-id", part.get("source-ids"))
         name = names.get(source, f"column {source}") if isinstance(source, int) else f"columns {source}"
         transform = part.get("transform", "identity")

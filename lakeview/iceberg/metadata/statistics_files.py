@@ -4,6 +4,7 @@ They only inform: whatever is odd about one is shown as unknown, and no read dep
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
@@ -29,7 +30,9 @@ def statistics_files(metadata: Metadata, storage: Storage, locations: Locations)
             if not isinstance(path, str):
                 continue
             if path not in present:
-                present[path] = _present(storage, locations, path)
+                present[path] = None
+                with suppress(LakeviewError):  # outside the allowed places, or a store that does not answer
+                    present[path] = storage.exists(locations.resolve(path))
             head = (path, _whole(document.get("snapshot-id")), kind)
             tail = (_whole(document.get("file-size-in-bytes")), present[path])
             rows += [(*head, *blob, *tail) for blob in _blobs(document, names)]
@@ -59,10 +62,3 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and -_I64 - 1 <= value <= _I64 else None
-
-
-def _present(storage: Storage, locations: Locations, path: str) -> bool | None:
-    try:
-        return storage.exists(locations.resolve(path))
-    except LakeviewError:  # outside the allowed places, or a store that does not answer
-        return None

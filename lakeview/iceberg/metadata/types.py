@@ -9,25 +9,8 @@ from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, M
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.schema import Schema
 
-PRIMITIVES: Mapping[str, str] = {
-    "boolean": "boolean",
-    "int": "integer",
-    "long": "long",
-    "float": "float",
-    "double": "double",
-    "date": "date",
-    "time": "time",
-    "timestamp": "timestamp_ntz",
-    "timestamptz": "timestamp",
-    "timestamp_ns": "timestamp_ns",
-    "timestamptz_ns": "timestamptz_ns",
-    "string": "string",
-    "uuid": "uuid",
-    "binary": "binary",
-    "unknown": "void",
-    "variant": "variant",
-}
-"""Iceberg's word for a primitive type -> lakeview's. A word that is not here stays as it is: shown, not read."""
+_WORDS = {"int": "integer", "timestamp": "timestamp_ntz", "timestamptz": "timestamp", "unknown": "void"}
+"""Iceberg's word for a primitive type -> lakeview's, where they differ. A word that is not known is shown, not read."""
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
 _FIXED = re.compile(r"fixed\[\s*(\d{1,9})\s*\]")
@@ -80,7 +63,7 @@ def _primitive(text: str) -> DataType:
         return DecimalType(precision, scale) if 1 <= precision <= 38 and scale <= precision else PrimitiveType(text)
     if _FIXED.fullmatch(text):
         return PrimitiveType("fixed")
-    return PrimitiveType(PRIMITIVES.get(text, text))
+    return PrimitiveType(_WORDS.get(text, text))
 
 
 def _struct(document: Any, depth: int) -> StructType:

@@ -106,13 +106,9 @@ def change_tasks(
         by_snapshot = {None: {}, step.after.snapshot_id: after}
         for kind, mine, other in (("delete", before, after), ("insert", after, before)):
             for task in only_in(mine, other):
-                yield step, kind, _change_task(step, kind, task, wide)
-
-
-def _change_task(step: Step, kind: str, task: FileTask, schema: Schema) -> FileTask:
-    assert task.source is not None, "a file of an Iceberg table says what reads it"
-    source = ChangeSource(task.source, kind, step.after.snapshot_id, step.after.timestamp_ms)
-    return replace(task, schema=schema, source=source)
+                assert task.source is not None, "a file of an Iceberg table says what reads it"
+                source = ChangeSource(task.source, kind, step.after.snapshot_id, step.after.timestamp_ms)
+                yield step, kind, replace(task, schema=wide, source=source)
 
 
 def plan_frame(tasks: Iterator[tuple[Step, str, FileTask]]) -> pl.DataFrame:

@@ -134,12 +134,7 @@ class Scan:
     ) -> dict[int, dict[str, Any]]:
         """What applies to each entry that deletes apply to, by row number: the fields of IcebergDeletes."""
         for path in deletes.filter(aimless(deletes))["path"] if deletes.height else ():
-            raise CorruptTableError(
-                f"the deletion vector in {path} does not say which data file it deletes from",
-                fix="have the table's manifests rewritten by the engine that owns it",
-                place=path,
-                kind="corrupt-file",
-            )
+            raise _corrupt(f"the deletion vector in {path} does not say which data file it deletes from", path)
         by_file: dict[int, dict[str, Any]] = {}
         pairs = self._files.pairs(entries, deletes).filter(pl.col("kind") != "equality")
         by_kind = pairs.group_by("data", "kind", maintain_order=True).agg("delete")
@@ -164,7 +159,8 @@ class Scan:
             if c.specs and c.field.transform.name == "identity" and len(c.field.source_ids) == 1
         ]  # fmt: skip
         columns = [entries[name].to_list() for name in ("format", "spec_id")]
-        columns += self._lineage_columns(entries)
+        has_lineage = any(field in LINEAGE for field in self._schema)
+        columns += [entries[name].to_list() if has_lineage else [None] * entries.height for name in _INHERITED]
         if parts and entries.height:
             values_by_key = entries["partition"].struct.unnest()
             columns += [python_values(values_by_key[c.key]) for c in parts]
@@ -181,12 +177,6 @@ class Scan:
             return [source_of(row) for row in rows]
         cached_source = cache(source_of)  # files of one partition share theirs
         return [cached_source(row) for row in rows]
-
-    def _lineage_columns(self, entries: pl.DataFrame) -> list[list[int | None]]:
-        """The columns of a file's lineage; null where it is not asked for."""
-        if any(field in LINEAGE for field in self._schema):
-            return [entries[name].to_list() for name in _INHERITED]
-        return [[None] * entries.height for _ in _INHERITED]
 
 
 class _DeleteTasks:
@@ -212,7 +202,12 @@ class _DeleteTasks:
         return row, self._locations.resolve(row["path"])
 
     def _vector(self, number: int) -> VectorPlace:
-        return _vector(*self._row(number))
+        row, where = self._row(number)
+        offset, size, count = row["content_offset"], row["content_size"], row["records"]
+        if offset is None or size is None or count is None or offset < 0 or size < 0:
+            path = row["path"]
+            raise _corrupt(f"the deletion vector in {path} has no place in its file, or no count", path)
+        return VectorPlace(where, offset, size, count)
 
     def _positions(self, number: int) -> FileTask:
         row, where = self._row(number)
@@ -242,20 +237,11 @@ class _DeleteTasks:
         for i, field_id in enumerate(ids):
             field = self._newest(field_id)
             if field is None:
-                raise CorruptTableError(
-                    f"the equality delete file {path} names the column {field_id}, which no schema of the table has",
-                    fix="have the delete file removed by the engine that owns the table",
-                    place=path,
-                    kind="corrupt-file",
-                )
-            fields.append(_rename(field, f"c{i}"))
+                problem = f"names the column {field_id}, which no schema of the table has"
+                raise _corrupt(f"the equality delete file {path} {problem}", path, _REMOVE_DELETES)
+            fields.append(replace(field, name=f"c{i}"))
         if not fields:
-            raise CorruptTableError(
-                f"the equality delete file {path} names no columns",
-                fix="have the delete file removed by the engine that owns the table",
-                place=path,
-                kind="corrupt-file",
-            )
+            raise _corrupt(f"the equality delete file {path} names no columns", path, _REMOVE_DELETES)
         return Schema(tuple(fields))
 
     def _newest(self, field_id: int) -> Field | None:
@@ -267,16 +253,12 @@ class _DeleteTasks:
         return None
 
 
-def _vector(row: Mapping[str, Any], where: str) -> VectorPlace:
-    offset, size, count = row["content_offset"], row["content_size"], row["records"]
-    if offset is None or size is None or count is None or offset < 0 or size < 0:
-        raise CorruptTableError(
-            f"the deletion vector in {row['path']} has no place in its file, or no count",
-            fix="have the table's manifests rewritten by the engine that owns it",
-            place=row["path"],
-            kind="corrupt-file",
-        )
-    return VectorPlace(where, offset, size, count)
+_REWRITE = "have the table's manifests rewritten by the engine that owns it"
+_REMOVE_DELETES = "have the delete file removed by the engine that owns the table"
+
+
+def _corrupt(message: str, path: str, fix: str = _REWRITE) -> CorruptTableError:
+    return CorruptTableError(message, fix=fix, place=path, kind="corrupt-file")
 
 
 def _alone(fields: Sequence[Field], path: tuple[str, ...]) -> Field:
@@ -284,9 +266,4 @@ def _alone(fields: Sequence[Field], path: tuple[str, ...]) -> Field:
     if len(path) == 1:
         return field
     assert isinstance(field.type, StructType), "a path leads through structs only"
-    inner = StructType((_alone(field.type.fields, path[1:]),))
-    return Field(field.name, inner, field.nullable, field.metadata, id=field.id)
-
-
-def _rename(field: Field, name: str) -> Field:
-    return Field(name, field.type, field.nullable, field.metadata, id=field.id)
+    return replace(field, type=StructType((_alone(field.type.fields, path[1:]),)))

@@ -116,23 +116,19 @@ class Pruning:
         """An equality joined by one of bucket numbers."""
         match leaf:
             case Comparison(path, "=", values) | IsIn(path, values, False):
-                return self._add_bucket_condition(leaf, path, values)
-        return leaf
-
-    def _add_bucket_condition(self, node: Node, path: Path, values: pl.Series) -> Node:
-        field = self._fields.get(path)
+                field = self._fields.get(path)
+            case _:
+                return leaf
         if field is None or field.id is None or values.len() > limits.COMPARED_VALUES:
-            return node
+            return leaf
+        every = [struct_fields(each.schema).get(field.id) for each in self._metadata.schemas.values()]
+        node: Node = leaf
         for column in self._by_source.get(field.id, []):
-            if column.field.transform.name == "bucket" and self._hashes_alike(field.id):
+            if column.field.transform.name == "bucket" and hashes_alike(pair[1].type for pair in every if pair):
                 numbers = list(_bucket_numbers(column, field.type, values))
                 if None not in numbers:
                     node = And(node, IsIn((_BUCKET, column.key), pl.Series(numbers, dtype=pl.Int32)))
         return node
-
-    def _hashes_alike(self, field_id: int) -> bool:
-        every = (struct_fields(each.schema).get(field_id) for each in self._metadata.schemas.values())
-        return hashes_alike(pair[1].type for pair in every if pair is not None)
 
 
 def _bucket_numbers(column: PartitionColumn, type_: DataType, values: pl.Series) -> Iterator[int | None]:
@@ -229,10 +225,5 @@ def _of_source(column: PartitionColumn, bounds: Bounds, type_: DataType) -> Boun
         low, high = low.cast(dtype), high.cast(dtype)
     except (UnsupportedTableError, pl.exceptions.PolarsError):
         return None
-    return Bounds(
-        low,
-        high,
-        bounds.exact if occur else pl.Series([False] * low.len(), dtype=pl.Boolean),
-        bounds.nulls,
-        bounds.records,
-    )
+    exact = bounds.exact if occur else repeat(False, low.len())
+    return Bounds(low, high, exact, bounds.nulls, bounds.records)

@@ -209,23 +209,14 @@ def check_commits(table: Target, *, without_catalog: bool) -> None:
     if table.pointer is not None:
         if table.pointer.takes_commits:
             return
-        raise unsupported_table(
-            f"{address} is a table of a catalog that lakeview only reads: it commits to REST catalogs alone",
-            "catalog-table",
-            "write it with an engine that commits to its catalog",
-        )
+        problem = f"{address} is a table of a catalog that lakeview only reads: it commits to REST catalogs alone"
+        raise unsupported_table(problem, "catalog-table", "write it with an engine that commits to its catalog")
     if state.place.explicit is not None:
-        raise unsupported_table(
-            f"{address} was opened by a metadata file, which never changes",
-            "metadata-file",
-            "open the table's folder",
-        )
+        problem = f"{address} was opened by a metadata file, which never changes"
+        raise unsupported_table(problem, "metadata-file", "open the table's folder")
     if state.place.folder != FOLDER or metadata_number(name) is None:
-        raise unsupported_table(
-            f"the metadata file {name} of {address} has no number that the next one could follow",
-            "metadata-name",
-            "write it with the engine that owns it",
-        )
+        problem = f"the metadata file {name} of {address} has no number that the next one could follow"
+        raise unsupported_table(problem, "metadata-name", "write it with the engine that owns it")
     if not (without_catalog or is_numbered_alone(name)):
         raise unsupported_table(
             f"the metadata file {name} of {address} is named as catalogs name theirs: a catalog that owns the table "

@@ -177,11 +177,6 @@ def recorded_location(state: State) -> str:
 def check_spec(spec: PartitionSpec, schema: Schema, subject: str = "the table is") -> None:
     """UnsupportedTableError for a partition spec whose manifests are not written: of an unknown transform, a column
     that is gone, or fields that manifests confuse. `subject`: of the message, what is partitioned so."""
-    _check_known(spec, schema, subject)
-    _check_distinct(spec, subject)
-
-
-def _check_known(spec: PartitionSpec, schema: Schema, subject: str) -> None:
     # "Writers are not allowed to commit data using a partition spec that contains a field with an unknown transform"
     fields = struct_fields(schema)
     for part in spec.fields:
@@ -195,9 +190,6 @@ def _check_known(spec: PartitionSpec, schema: Schema, subject: str) -> None:
                 f"{subject} partitioned by {part.name}, whose column is not in the table's schema any more",
                 "unsupported-transform",
             )
-
-
-def _check_distinct(spec: PartitionSpec, subject: str) -> None:
     # manifests hold the parts of a tuple by these names, and readers find them by these ids
     names: dict[str, int] = {}
     ids: dict[int, int] = {}

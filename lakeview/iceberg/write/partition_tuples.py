@@ -6,8 +6,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from lakeview.iceberg.manifests.partitions import map_values
-from lakeview.iceberg.metadata.single_values import in_calendar
+from lakeview.iceberg.metadata.single_values import in_calendar, map_values
 from lakeview.iceberg.metadata.transforms import TEMPORAL, Transform, exact_decimal
 from lakeview.iceberg.write.context import WriteContext
 from lakeview.iceberg.write.metrics import to_recorded_values

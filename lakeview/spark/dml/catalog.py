@@ -5,7 +5,7 @@ the entry is for `DeltaTable.forName`.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
@@ -58,7 +58,9 @@ def location(spark: SparkSession, name: str) -> str | None:
     """
     *namespace, last = name_parts(name)
     for row in _tables(spark, name, namespace, last):
-        facts = dict(_facts(row.information))
+        # of two lines with one word the last counts: a comment, which may have lines of its own, precedes the location
+        lines = row.information.partition("\nSchema: ")[0].split("\n")
+        facts = dict(line.split(": ", 1) for line in lines if ": " in line)
         if row.isTemporary or facts.get("Type") == "VIEW":
             raise InvalidRequestError(
                 f"{name} is a view, and Spark does not tell which table is behind it",
@@ -139,12 +141,3 @@ def _tables(spark: SparkSession, name: str, namespace: list[str], last: str) -> 
         ) from error
     same_name = [row for row in rows if row.tableName.casefold() == last.casefold()]
     return sorted(same_name, key=lambda row: not row.isTemporary)
-
-
-def _facts(information: str) -> Iterator[tuple[str, str]]:
-    """(word, text) of each line before the schema; of two with one word, the last counts: a comment comes before the
-    location, and may have lines of its own."""
-    for line in information.partition("\nSchema: ")[0].split("\n"):
-        word, sign, text = line.partition(": ")
-        if sign:
-            yield word, text

@@ -30,6 +30,7 @@ from lakeview.delta.write.row_operations import RowOutcome, RowWork, change_file
 from lakeview.delta.write.target import until_made
 from lakeview.model.clock import system_clock
 from lakeview.model.errors import LakeviewError, UnsupportedTableError
+from lakeview.model.runs import runs
 from lakeview.predicates import predicate
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml.catalog import path_of
@@ -117,16 +118,8 @@ def by_partition(files: Iterable[LiveFile]) -> list[LiveFile]:
 
 def parts(files: Sequence[LiveFile], tasks: int = 1) -> list[list[LiveFile]]:
     """Files in runs, each for one task; about so many runs, where they are small."""
-    groups: list[list[LiveFile]] = []
     most = min(_PART_BYTES, sum(file.task.size for file in files) // tasks)
-    room = 0
-    for file in files:
-        if not groups or file.task.size > room:
-            groups.append([])
-            room = most
-        groups[-1].append(file)
-        room -= file.task.size
-    return groups
+    return list(runs(files, lambda file: file.task.size, most))
 
 
 def _change(
@@ -178,18 +171,10 @@ def clone_table(
 
 
 def _copy_by_tasks(spark: SparkSession, copies: Sequence[FileCopy], source: Storage, target: Storage) -> None:
-    runs: list[list[FileCopy]] = []
-    room = 0
-    for copy in copies:
-        if not runs or copy.size > room:
-            runs.append([])
-            room = _COPIED_BYTES
-        runs[-1].append(copy)
-        room -= copy.size
     copy_run = partial(
         _copy_run, source.root, StoreAccess.of(source), target.root, StoreAccess.of(target), source.config.roots
     )
-    for outcome in run_parts(spark, runs, copy_run):
+    for outcome in run_parts(spark, list(runs(copies, lambda copy: copy.size, _COPIED_BYTES)), copy_run):
         if isinstance(outcome, LakeviewError):
             raise outcome
 

@@ -1,6 +1,6 @@
 """Spark's columns, such as `expr("price * 2")` and `col("k") == "a"`, to the SQL text of lakeview's conditions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from math import isfinite
 from typing import Any, TypeAlias
@@ -38,6 +38,11 @@ def sql_text(value: object) -> str:
             kind="bad-predicate",
         )
     return text
+
+
+def flat_names(cols: Iterable[str | Sequence[str]]) -> list[str]:
+    """The names of columns that are given one by one or as lists."""
+    return [name for col in cols for name in ([col] if isinstance(col, str) else col)]
 
 
 def _text(node: Any) -> str | None:

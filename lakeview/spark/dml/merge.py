@@ -85,9 +85,13 @@ def merge(
     return until_made(once)
 
 
-def empty_source(source: DataFrame) -> pl.DataFrame:
-    """A frame without rows that has the columns of a source."""
-    return pl.DataFrame(schema=from_spark(source.schema).to_polars())
+def new_merge(source: DataFrame, on: str) -> Merge:
+    """A merge of these rows, without clauses yet, for `merge` to run."""
+    return Merge(pl.DataFrame(schema=from_spark(source.schema).to_polars()), on, _elsewhere)
+
+
+def _elsewhere(plan: Merge) -> int | None:
+    raise InvalidRequestError(f"the merge on {plan.on} is run by Spark", fix="call execute() of its builder")
 
 
 class _Merging:

@@ -12,8 +12,8 @@ from lakeview.model.data_types import StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates.joins import qualifiers, with_qualifiers
 from lakeview.spark.dml import changes, results
-from lakeview.spark.dml.columns import Condition, Values, sql_text
-from lakeview.spark.dml.merge import empty_source, merge
+from lakeview.spark.dml.columns import Condition, Values, flat_names, sql_text
+from lakeview.spark.dml.merge import merge, new_merge
 from lakeview.spark.dml.merge_source import aliases
 from lakeview.spark.types import from_spark
 
@@ -35,7 +35,7 @@ class DeltaMergeBuilder:
         own = {SOURCE: SOURCE, TARGET: TARGET, alias.casefold(): TARGET}
         self._names = {name.casefold(): SOURCE for name in aliases(source)} | own
         self._source_name: str | None = None
-        self._merge = Merge(empty_source(source), self._sql(condition), _elsewhere)
+        self._merge = new_merge(source, self._sql(condition))
 
     def whenMatchedUpdate(self, condition: Condition | None = None, set: Values | None = None) -> DeltaMergeBuilder:  # noqa: A002
         """Set columns of rows that a source row matches."""
@@ -129,10 +129,6 @@ class DeltaMergeBuilder:
         return name
 
 
-def _elsewhere(plan: Merge) -> int | None:
-    raise InvalidRequestError(f"the merge on {plan.on} is run by its builder", fix="call execute() of the builder")
-
-
 class DeltaOptimizeBuilder:
     """Files to write again: all, or those of the partitions that a condition selects."""
 
@@ -151,7 +147,7 @@ class DeltaOptimizeBuilder:
 
     def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
         """Order rows along a curve through columns; returns `results.OPTIMIZE`, the files that came and went."""
-        names = [name for col in cols for name in ([col] if isinstance(col, str) else col)]
+        names = flat_names(cols)
         if not names:
             raise InvalidRequestError("no column to order by is named", fix="name one to six", kind="bad-order")
         return self._optimize(names)

@@ -1,6 +1,6 @@
 """A table in the making, with the calls of Delta's own builder."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Self, TypeVar
@@ -16,8 +16,9 @@ from lakeview.model.addresses import is_local, normalise
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import CommitConflictError, InvalidRequestError, NotATableError
 from lakeview.model.schema import Schema
-from lakeview.spark.addresses import delta_table
+from lakeview.spark.addresses import delta_table, find_delta_table
 from lakeview.spark.dml.catalog import check_entry, check_name, default_location, location, path_of, register_table
+from lakeview.spark.dml.columns import flat_names
 from lakeview.spark.types import declared_schema, declared_type
 from lakeview.spark.writer import ENGINE
 from lakeview.storage.access import StoreAccess
@@ -127,12 +128,12 @@ class DeltaTableBuilder(Generic[T]):
 
     def partitionedBy(self, *cols: str | Sequence[str]) -> Self:
         """The columns that rows are partitioned by."""
-        self._partitions = list(_flat(cols))
+        self._partitions = flat_names(cols)
         return self
 
     def clusterBy(self, *cols: str | Sequence[str]) -> Self:
         """The columns that rows are clustered by."""
-        self._clustering = list(_flat(cols))
+        self._clustering = flat_names(cols)
         return self
 
     def property(self, key: str, value: str) -> Self:
@@ -148,7 +149,7 @@ class DeltaTableBuilder(Generic[T]):
         that lakeview does not evaluate.
         """
         address = self._address()
-        table = self._existing(address)
+        table = find_delta_table(address, "created", "choose another location", self._access)
         if self._name is not None:
             stays = table if self._creation is Creation.CREATE_IF_NOT_EXISTS else None
             check_entry(self._name, address, self._schema() if stays is None else stays.snapshot().schema)
@@ -204,12 +205,6 @@ class DeltaTableBuilder(Generic[T]):
             raise _refusal(f"{self._name} is a table at {own}, and not at {folder}", "choose another name", "tableName")
         return folder
 
-    def _existing(self, address: str) -> delta.table.DeltaTable | None:
-        try:
-            return delta_table(address, "created", "choose another location", self._access)
-        except NotATableError:
-            return None
-
     def _schema(self) -> Schema:
         """The columns. UnsupportedTableError for a rule that lakeview does not evaluate: it would refuse every row."""
         if not self._fields:
@@ -237,10 +232,6 @@ def _type_of(type_: str | DataType, column: str) -> DataType:
         return DataType.fromDDL(type_)
     except ParseException as error:
         raise _refusal(f"column {column} is {type_!r}, which is no type of Spark's SQL", "", column) from error
-
-
-def _flat(cols: Iterable[str | Sequence[str]]) -> Iterable[str]:
-    return (name for col in cols for name in ([col] if isinstance(col, str) else col))
 
 
 def _refusal(message: str, fix: str, place: str) -> InvalidRequestError:

@@ -185,7 +185,8 @@ def _problems(dataset: Dataset) -> Sequence[str]:
     }
     lists = {name: getattr(dataset, name) for name in ("keys", "order_by", "partition_by", "z_order_by")}
     lists |= {f"unique of expectation {e.name}": e.unique for e in dataset.expectations}
-    twice = [f"{what} names {n} twice" for what, names in lists.items() for n in _repeated_names(names)]
+    counts = ((what, name, count) for what, names in lists.items() for name, count in Counter(names).items())
+    twice = [f"{what} names {name} twice" for what, name, count in counts if count > 1]
     rules = twice + [
         f"expectation {e.name}: it needs a condition or unique columns, and one of them only"
         for e in dataset.expectations
@@ -212,11 +213,6 @@ def _duration(text: str | None) -> timedelta | None:
     """The time of a text such as 7d or 12h; None for any other."""
     match = _DURATION.fullmatch(text or "")
     return None if match is None else int(match[1]) * _UNITS[match[2]]
-
-
-def _repeated_names(names: Sequence[str]) -> list[str]:
-    """The names that are in a list more than once, each once."""
-    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def _unreadable(dataset: Dataset) -> Iterator[str]:

@@ -73,9 +73,24 @@ class Registry(SparkConnectGraphElementRegistry):
     def register_output(self, output: Output) -> None:
         """Register a dataset or sink."""
         if isinstance(output, Table) and output.format == FORMAT:
-            raise unpublishable(output.name)
+            raise InvalidRequestError(
+                f"{output.name} is a table or materialized view of format lakeview, which Spark 4.3 gives no path to "
+                "write to",
+                fix="leave the format out and let lakeview-pipeline.yml publish it (view: ..., publish: overwrite), or "
+                'write to dp.create_sink(name, format="lakeview", options={"path": ...}) with an append flow',
+                place=output.name,
+                kind="view-without-path",
+            )
         if isinstance(output, StreamingTable) and self._forgets_tables():
-            raise forgotten_rows_error(output.name)
+            # the next run would have its rows no more, and not read them again
+            raise InvalidRequestError(
+                f"{output.name} is a streaming table, and the catalog of this session forgets its tables when the run "
+                "ends",
+                fix='write to dp.create_sink(name, format="lakeview", options={"path": ...}), or give a catalog that '
+                "lasts: --conf spark.sql.catalogImplementation=hive",
+                place=output.name,
+                kind="table-without-catalog",
+            )
         if isinstance(output, Sink):
             output = self._absolute_sink(output)
         else:
@@ -122,28 +137,6 @@ class Registry(SparkConnectGraphElementRegistry):
         """True if the catalog of the session lives in memory: a table is gone after the run, its checkpoint is not."""
         catalog = self._session.conf.get("spark.sql.catalogImplementation", None)
         return catalog == "in-memory" and self._session.catalog.currentCatalog() == "spark_catalog"
-
-
-def forgotten_rows_error(name: str) -> InvalidRequestError:
-    """The error for a streaming table whose rows the next run would have no more, and not read again."""
-    return InvalidRequestError(
-        f"{name} is a streaming table, and the catalog of this session forgets its tables when the run ends",
-        fix='write to dp.create_sink(name, format="lakeview", options={"path": ...}), or give a catalog that lasts: '
-        "--conf spark.sql.catalogImplementation=hive",
-        place=name,
-        kind="table-without-catalog",
-    )
-
-
-def unpublishable(name: str) -> InvalidRequestError:
-    """The error for a table or materialized view of our format."""
-    return InvalidRequestError(
-        f"{name} is a table or materialized view of format lakeview, which Spark 4.3 gives no path to write to",
-        fix="leave the format out and let lakeview-pipeline.yml publish it (view: ..., publish: overwrite), or write "
-        'to dp.create_sink(name, format="lakeview", options={"path": ...}) with an append flow',
-        place=name,
-        kind="view-without-path",
-    )
 
 
 def run(spec_path: Path, answer: Answer, user: str | None) -> None:

@@ -13,11 +13,11 @@ from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
 from lakeview.delta.write.whole_files import select_rows
 from lakeview.model.errors import InvalidRequestError, RuleError
-from lakeview.model.schema import Schema, quote_name
+from lakeview.model.schema import Schema
 from lakeview.predicates import predicate
 from lakeview.spark.arrow_functions import map_batches
 from lakeview.spark.pipelines.config import REMOVING, Action, Expectation
-from lakeview.spark.types import from_spark
+from lakeview.spark.types import column, from_spark
 
 FAILED = "\1failed"
 """The column that tells which expectations a row fails: their numbers."""
@@ -140,10 +140,10 @@ def count(rows: DataFrame, rules: Sequence[Expectation]) -> Counts:
 def latest_of_keys(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:
     """One row a key: the one with the largest values of `order_by`; and all rows with a null in the key, which a merge
     inserts each."""
-    order = [f.col(quote_name(name)).desc_nulls_last() for name in order_by]
-    window = Window.partitionBy(*map(_column, keys)).orderBy(*order, _text(rows).desc())
-    alone = reduce(Column.__or__, [_column(key).isNull() for key in keys])
-    return rows.withColumn(_RANK, f.row_number().over(window)).where(alone | (_column(_RANK) == 1)).drop(_RANK)
+    order = [column(name).desc_nulls_last() for name in order_by]
+    window = Window.partitionBy(*map(column, keys)).orderBy(*order, _text(rows).desc())
+    alone = reduce(Column.__or__, [column(key).isNull() for key in keys])
+    return rows.withColumn(_RANK, f.row_number().over(window)).where(alone | (column(_RANK) == 1)).drop(_RANK)
 
 
 def _add_failures(
@@ -157,32 +157,28 @@ def _add_failures(
 def _unique(
     rows: DataFrame, number: int, rule: Expectation, is_removed: Column, existing_rows: DataFrame | None
 ) -> DataFrame:
-    keys = [_column(name) for name in rule.unique]
+    keys = [column(name) for name in rule.unique]
     counts = ~is_removed & reduce(Column.__and__, [key.isNotNull() for key in keys])
     window = Window.partitionBy(*keys, counts).orderBy(_text(rows.drop(FAILED)))
     with_ranks = rows.withColumn(_RANK, f.row_number().over(window))
-    fails = counts & (_column(_RANK) > 1)
+    fails = counts & (column(_RANK) > 1)
     if existing_rows is not None:
         others = [f"{_EXISTING} {i}" for i in range(len(keys))]
         there = existing_rows.select(*[key.alias(other) for key, other in zip(keys, others, strict=True)]).distinct()
-        same = [key == _column(other) for key, other in zip(keys, others, strict=True)]
+        same = [key == column(other) for key, other in zip(keys, others, strict=True)]
         there = there.withColumn(_EXISTING, f.lit(True))
         with_ranks = with_ranks.join(there, reduce(Column.__and__, same), "left")
-        fails |= counts & _column(_EXISTING).isNotNull()
-    numbers = f.when(fails, f.concat(_column(FAILED), f.array(f.lit(number)))).otherwise(_column(FAILED))
-    return with_ranks.withColumn(FAILED, numbers).select(*[_column(name) for name in rows.columns])
+        fails |= counts & column(_EXISTING).isNotNull()
+    numbers = f.when(fails, f.concat(column(FAILED), f.array(f.lit(number)))).otherwise(column(FAILED))
+    return with_ranks.withColumn(FAILED, numbers).select(*[column(name) for name in rows.columns])
 
 
 def _text(rows: DataFrame, options: dict[str, str] | None = None) -> Column:
-    return f.to_json(f.struct(*[_column(name) for name in rows.columns]), options)
-
-
-def _column(name: str) -> Column:
-    return f.col(quote_name(name))
+    return f.to_json(f.struct(*[column(name) for name in rows.columns]), options)
 
 
 def free_name(rows: DataFrame, name: str) -> str:
     """A name that no column of the rows has."""
-    while name.casefold() in {column.casefold() for column in rows.columns}:
+    while name.casefold() in {other.casefold() for other in rows.columns}:
         name += "_"
     return name

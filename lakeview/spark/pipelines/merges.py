@@ -13,24 +13,23 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.merge import SOURCE, TARGET, Merge, condition_of
 from lakeview.model.clock import Clock
-from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import quote_name
 from lakeview.predicates.joins import qualify
 from lakeview.spark.dml import changes
-from lakeview.spark.dml.merge import empty_source, merge
+from lakeview.spark.dml.merge import merge, new_merge
 from lakeview.spark.option_values import as_spark_options
 from lakeview.spark.pipelines import expectations
 from lakeview.spark.pipelines.config import Action, Dataset, Expectation
 from lakeview.spark.pipelines.graph import FORMAT
 from lakeview.spark.pipelines.sources import table_at
-from lakeview.spark.types import from_spark
+from lakeview.spark.types import column, from_spark
 from lakeview.storage.access import StoreAccess
 
 
 def merge_plan(dataset: Dataset, rows: DataFrame) -> Merge:
     """Rows update the row of their key, or are inserted; those of `delete_when` delete it, and are not inserted. With
     `order_by` a row that is older than that of its key changes nothing."""
-    plan = Merge(empty_source(rows), condition_of(dataset.keys), _elsewhere)
+    plan = new_merge(rows, condition_of(dataset.keys))
     current = _not_older(dataset.order_by) if dataset.order_by else None
     if dataset.delete_when is None:
         return plan.when_matched_update(where=current).when_not_matched_insert()
@@ -42,7 +41,7 @@ def merge_plan(dataset: Dataset, rows: DataFrame) -> Merge:
 
 def tombstone_plan(dataset: Dataset, rows: DataFrame) -> Merge:
     """Of each key the tombstone with the largest values of `order_by` stays, and of equal ones the last."""
-    plan = Merge(empty_source(rows), condition_of(dataset.keys), _elsewhere)
+    plan = new_merge(rows, condition_of(dataset.keys))
     return plan.when_matched_update(where=_not_older(dataset.order_by)).when_not_matched_insert()
 
 
@@ -62,10 +61,6 @@ def _is_older(order_by: Sequence[str], side: str, other: str) -> str:
         same = f"{theirs} = {ours} OR ({ours} IS NULL AND {theirs} IS NULL)"
         older = f"({before} OR (({same}) AND {older}))"
     return older
-
-
-def _elsewhere(plan: Merge) -> int | None:
-    raise InvalidRequestError(f"the merge on {plan.on} is run by Spark", fix="publish the dataset")
 
 
 _KEY, _ORDER = "\1key", "\1order"
@@ -96,11 +91,11 @@ class Tombstones:
         tombstones = reader.option("versionAsOf", str(table.latest_version)).load(table.address)
         # structs are compared field by field, a null before all values
         tombstones = tombstones.select(
-            *[_column(spellings[key.casefold()]).alias(f"{_KEY}{i}") for i, key in enumerate(keys)],
-            f.struct(*[_column(spellings[name.casefold()]) for name in order]).alias(_ORDER),
+            *[column(spellings[key.casefold()]).alias(f"{_KEY}{i}") for i, key in enumerate(keys)],
+            f.struct(*[column(spellings[name.casefold()]) for name in order]).alias(_ORDER),
         )
-        same = [_column(key) == _column(f"{_KEY}{i}") for i, key in enumerate(keys)]
-        is_older = _column(_ORDER) > f.struct(*[_column(name) for name in order])
+        same = [column(key) == column(f"{_KEY}{i}") for i, key in enumerate(keys)]
+        is_older = column(_ORDER) > f.struct(*[column(name) for name in order])
         return rows.join(tombstones, reduce(Column.__and__, same, is_older), "left_anti")
 
     def add(self, rows: DataFrame) -> None:
@@ -110,7 +105,7 @@ class Tombstones:
         names = dict.fromkeys((*self.dataset.keys, *self.dataset.order_by))
         deletes = deletes.dropna(subset=[quote_name(key) for key in self.dataset.keys])
         timestamp = f.lit(self.clock()).cast("timestamp").alias(self._time)
-        deletes = deletes.select(*[_column(name) for name in names], timestamp)
+        deletes = deletes.select(*[column(name) for name in names], timestamp)
         if not deletes.isEmpty():
             plan = tombstone_plan(self.dataset, deletes)
             merge(
@@ -162,7 +157,3 @@ class Tombstones:
                 storage_options=self.access.options,
             )  # fmt: skip
         return table
-
-
-def _column(name: str) -> Column:
-    return f.col(quote_name(name))

@@ -30,7 +30,6 @@ from lakeview.spark.pipelines.graph import FORMAT, Graph
 from lakeview.spark.pipelines.merges import Tombstones, merge_plan
 from lakeview.spark.pipelines.publication import (
     Publication,
-    Read,
     expectation_rows,
     publication_in,
     records_of,
@@ -140,12 +139,15 @@ class Publisher:
         check_order(dataset, schema, None if there is None else there.snapshot())
         target = self._target(name, dataset, schema)
         check_no_new_columns(dataset, schema, target.snapshot().schema, target.address)
-        stays = self._rows_of(target) if dataset.publish is Mode.APPEND and target.snapshot().num_files else None
+        stays = None
+        if dataset.publish is Mode.APPEND and target.snapshot().num_files:
+            stays = self._reader(target.latest_version, self.access).load(target.address)
         marked_rows = expectations.mark_failures(rows, rules, stays).persist()
         try:
             counts = expectations.count(marked_rows, rules)
+            reads = [msgspec.structs.replace(r, address=relative_to(r.address, self.root)) for r in source.reads]
             done = Publication(
-                self.pipeline, self.run_id, name, start, self._record_reads(source.reads), counts.rows,
+                self.pipeline, self.run_id, name, start, tuple(reads), counts.rows,
                 counts.rows - counts.dropped - counts.quarantined, counts.dropped, counts.quarantined,
                 results_of(counts),
             )  # fmt: skip
@@ -195,9 +197,6 @@ class Publisher:
                 user=self.user, clock=self.clock, storage_options=self.access.options,
             )  # fmt: skip
         return table
-
-    def _rows_of(self, table: DeltaTable) -> DataFrame:
-        return self._reader(table.latest_version, self.access).load(table.address)
 
     def _refuse(self, done: Publication, target: DeltaTable, counts: expectations.Counts) -> None:
         done = msgspec.structs.replace(done, rows_out=0, rows_dropped=0, rows_quarantined=0)
@@ -284,11 +283,6 @@ class Publisher:
         now = self.clock()
         row: Row = {"run_id": self.run_id, "dataset": name, "step": step, "status": status}
         self.records.add({"runs": [row | {"started": now, "ended": now} | more]})
-
-    def _record_reads(self, reads: tuple[Read, ...]) -> tuple[Read, ...]:
-        return tuple(
-            msgspec.structs.replace(source, address=relative_to(source.address, self.root)) for source in reads
-        )
 
     def _places(self, name: str) -> Places:
         return Places(self.pipeline, self.root, name, self.access)

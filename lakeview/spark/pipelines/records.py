@@ -1,6 +1,7 @@
 """What a pipeline did to rows of `_lakeview/runs`, `expectations` and `lineage`, each recorded once."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,9 +13,9 @@ import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.addresses import relative_to
 from lakeview.model.clock import Clock
-from lakeview.model.errors import CommitConflictError, NotATableError
+from lakeview.model.errors import CommitConflictError
 from lakeview.model.pipelines import ADDRESSES, FOLDER, TABLES
-from lakeview.spark.addresses import delta_table
+from lakeview.spark.addresses import find_delta_table
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
 Row = dict[str, Any]
@@ -110,25 +111,20 @@ class Records:
 
     def _create_table(self, name: str) -> DeltaTable:
         table = self._open(name)
-        if table is not None:
-            return table
-        try:
-            schema = pl.DataFrame(schema=TABLES[name]).to_arrow().schema
-            return lv.create_table(
-                self._address(name), schema, user=self._user, clock=self._clock, storage_options=self._access.options
-            )
-        except CommitConflictError:  # another pipeline of this folder was first
-            return self._table(name)
+        if table is None:
+            with suppress(CommitConflictError):  # another pipeline of this folder was first
+                schema = pl.DataFrame(schema=TABLES[name]).to_arrow().schema
+                options = self._access.options
+                return lv.create_table(
+                    self._address(name), schema, user=self._user, clock=self._clock, storage_options=options
+                )
+            table = self._open(name)
+            assert table is not None
+        return table
 
     def _open(self, name: str) -> DeltaTable | None:
-        try:
-            return self._table(name)
-        except NotATableError:
-            return None
-
-    def _table(self, name: str) -> DeltaTable:
         fix = "move it away: pipelines record their runs there"
-        return delta_table(self._address(name), "written", fix, self._access)
+        return find_delta_table(self._address(name), "written", fix, self._access)
 
     def _address(self, name: str) -> str:
         return f"{self._root}/{FOLDER}/{name}"

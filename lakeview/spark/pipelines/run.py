@@ -20,8 +20,8 @@ from pyspark.errors import PySparkException
 from lakeview.delta.table import DeltaTable
 from lakeview.model.addresses import is_local, normalise
 from lakeview.model.clock import Clock
-from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError, StoreUnavailableError
-from lakeview.spark.addresses import delta_table
+from lakeview.model.errors import InvalidRequestError, LakeviewError, StoreUnavailableError
+from lakeview.spark.addresses import find_delta_table
 from lakeview.spark.failures import lakeview_errors
 from lakeview.spark.pipelines.config import PipelineConfig, read_config
 from lakeview.spark.pipelines.graph import Graph
@@ -183,11 +183,9 @@ class _Run:
         """Rows and lineage of the commits that flows made since they were last recorded."""
         checkpoints = Checkpoints(self._spec.storage)
         for name, address in graph.sinks.items():
-            try:
-                sink = delta_table(address, "recorded", "write the sink as Delta", graph.access_to(name))
-            except NotATableError:
-                continue  # no flow has written a row yet
-            self._record_commits(name, sink, graph, checkpoints)
+            sink = find_delta_table(address, "recorded", "write the sink as Delta", graph.access_to(name))
+            if sink is not None:  # a flow has written a row
+                self._record_commits(name, sink, graph, checkpoints)
 
     def _record_commits(self, name: str, sink: DeltaTable, graph: Graph, checkpoints: Checkpoints) -> None:
         mark = flow_mark(sink)
@@ -199,17 +197,14 @@ class _Run:
             if query is None or checkpoints.is_of_other_flow(name, query):
                 continue  # of another writer, or pipeline
             spans = checkpoints.spans(query, int(commit.parameters["epochId"]), starting)
-            record = {"run_id": self._run_at(commit.timestamp), "dataset": name, "step": "flow"}
+            is_earlier = self._interrupted_runs and commit.timestamp < self._start
+            run_id = self._interrupted_runs[-1][0] if is_earlier else self._id
+            record = {"run_id": run_id, "dataset": name, "step": "flow"}
             output = {"output": sink.address, "output_version": commit.version, "timestamp": commit.timestamp}
             lineage = [record | row | output for row in flow_lineage(spans, inputs, ids)]
             run = record | {"status": "succeeded", "started": commit.timestamp, "ended": commit.timestamp}
             run |= {"rows_out": commit.rows, "output": sink.address, "version": commit.version}
             self._records.add({"lineage": lineage, "runs": [run]}, mark, commit.version)
-
-    def _run_at(self, timestamp: datetime) -> str:
-        """The run that a commit belongs to: this one, or the last that was interrupted before it."""
-        earlier = [run_id for run_id, _ in self._interrupted_runs]
-        return earlier[-1] if earlier and timestamp < self._start else self._id
 
     def _publish(self, server: Server, graph: Graph) -> list[str]:
         publisher = Publisher(

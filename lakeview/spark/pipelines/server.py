@@ -24,7 +24,13 @@ LATE_WORKER = "slow-python-worker"
 ATTEMPTS = 3
 """So often what failed for that reason is done."""
 
-_PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
+SETTINGS = {
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",
+}
+"""Of a server on the loopback interface, on a port that is free."""
+
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 """The variable that names the token of a server: command lines are seen by other users. Only the JVM gets it: every
 client that finds it in its environment shows it to any server, and wants TLS for it."""
@@ -91,20 +97,11 @@ def local_server(
     require_client()
     spark = session(
         app_name,
-        extra={"spark.plugins": _PLUGIN, **connect_settings(warehouse), **settings},
+        extra={**SETTINGS, "spark.sql.warehouse.dir": warehouse, **settings},
         environment={_TOKEN: os.environ.get(_TOKEN) or secrets.token_urlsafe(24)},
         **choices,
     )
     return Server(spark, url(spark), log)
-
-
-def connect_settings(warehouse: str) -> dict[str, str]:
-    """Settings of a server on the loopback interface, on a port that is free."""
-    return {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": "0",
-        "spark.sql.warehouse.dir": warehouse,
-    }
 
 
 def service(spark: SparkSession) -> Any:

@@ -10,10 +10,10 @@ from pyspark.sql import functions as f
 
 from lakeview.delta.table import DeltaTable
 from lakeview.model.change_columns import CHANGE_TYPE
-from lakeview.model.errors import InvalidRequestError, NotATableError, VersionNotFoundError
+from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.model.pipelines import FOLDER
 from lakeview.model.schema import quote_name
-from lakeview.spark.addresses import delta_table
+from lakeview.spark.addresses import find_delta_table
 from lakeview.spark.pipelines.checks import no_such_sink
 from lakeview.spark.pipelines.config import Dataset, Mode
 from lakeview.spark.pipelines.graph import Graph
@@ -80,8 +80,12 @@ class Places:
         are one of their own. InvalidRequestError where the pipeline has no such sink, or it is another table now."""
         if dataset.view is not None:
             reads = tuple(Read(each.address, None, each.version) for each in graph.inputs_of(dataset.view))
-            return [Source(dataset.view, self._next_number(), reads, view=True)]
-        sink = table_at(self._sink(dataset, graph), graph.access_to(dataset.sink))
+            last = self._last_number(self.application(None), table_at(self.address, self.access))
+            return [Source(dataset.view, last + 1, reads, view=True)]
+        path = graph.sinks.get(dataset.sink or "")
+        if not path:
+            raise no_such_sink(self.name, dataset.sink, graph)
+        sink = table_at(path, graph.access_to(dataset.sink))
         if sink is None:
             return []
         application, last = self.application(sink), sink.latest_version
@@ -102,10 +106,9 @@ class Places:
             after = end
         return sources
 
-    def _next_number(self) -> int:
-        """The number of the next publication of a view: above those of the published table and of the quarantine."""
-        application, target = self.application(None), table_at(self.address, self.access)
-        return 1 + max(transaction_version(target, application), self._last_quarantined(application, target))
+    def _last_number(self, application: str, target: DeltaTable | None) -> int:
+        """The number of the last publication whose rows are in the published table, or in the quarantine."""
+        return max(transaction_version(target, application), self._last_quarantined(application, target))
 
     def _last_quarantined(self, application: str, target: DeltaTable | None) -> int:
         """The number of the last publication whose rows are in the quarantine; -1 without any."""
@@ -113,12 +116,6 @@ class Places:
             return -1
         quarantine = table_at(self.quarantine, self.access)
         return transaction_version(quarantine, self.quarantine_application(application, target))
-
-    def _sink(self, dataset: Dataset, graph: Graph) -> str:
-        path = graph.sinks.get(dataset.sink or "")
-        if not path:
-            raise no_such_sink(self.name, dataset.sink, graph)
-        return path
 
     def _check_not_itself(self, dataset: Dataset, sink: DeltaTable, target: DeltaTable | None) -> None:
         """Each run would append the rows of a sink to the sink."""
@@ -136,9 +133,7 @@ class Places:
         sink = table_at(graph.sinks.get(dataset.sink or "", ""), graph.access_to(dataset.sink))
         target = table_at(self.address, self.access)
         if sink is not None and target is not None:
-            application = self.application(sink)
-            last = max(transaction_version(target, application), self._last_quarantined(application, target))
-            self._check_not_older(dataset, sink, target, last)
+            self._check_not_older(dataset, sink, target, self._last_number(self.application(sink), target))
 
     def _check_not_older(self, dataset: Dataset, sink: DeltaTable, target: DeltaTable | None, last: int) -> None:
         """Rows of the versions that come again would be taken for published ones."""
@@ -220,10 +215,7 @@ def _digest(sink: DeltaTable, version: int) -> str | None:
 
 def table_at(address: str, access: StoreAccess) -> DeltaTable | None:
     """The Delta table at an address; None where there is none."""
-    try:
-        return delta_table(address, "published", "publish to another folder, or write the sink as Delta", access)
-    except NotATableError:
-        return None
+    return find_delta_table(address, "published", "publish to another folder, or write the sink as Delta", access)
 
 
 _COUNT = "\1count"
