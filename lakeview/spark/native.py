@@ -48,15 +48,26 @@ def native_rows(spark: SparkSession, files: Sequence[NativeFile], schema: Schema
     frames: list[DataFrame] = []
     if len(alike) > 1:
         layouts = _group_files(without_vectors, by_values=False)
-        by_folders = [(group, fields) for group in layouts if (fields := _partitions(group, schema)) is not None]
+        by_folders = _with_folders(layouts, schema)
         frames += [_Scan(spark, group, schema, fields).with_folders() for group, fields in by_folders]
-        read_paths = {file.path for group, _ in by_folders for file in group}
-        alike = [group for group in alike if group[0].path not in read_paths]
+        alike = _without(alike, (group for group, _ in by_folders))
         if len(alike) > LITERAL_SCANS and len(alike) > len(layouts):
             with_vectors += [file for group in alike for file in group]
             alike = []
     frames += [_Scan(spark, group, schema).with_literals() for group in alike]
     return frames + [_Scan(spark, group, schema).with_join() for group in _group_files(with_vectors, by_values=False)]
+
+
+def _with_folders(
+    layouts: Iterable[list[NativeFile]], schema: Schema
+) -> list[tuple[list[NativeFile], list[spark_types.StructField]]]:
+    """The groups whose columns Spark reads from the names of folders, with these columns."""
+    return [(group, fields) for group in layouts if (fields := _partitions(group, schema)) is not None]
+
+
+def _without(groups: Iterable[list[NativeFile]], read: Iterable[list[NativeFile]]) -> list[list[NativeFile]]:
+    paths = {file.path for group in read for file in group}
+    return [group for group in groups if group[0].path not in paths]
 
 
 def _partitions(files: Sequence[NativeFile], schema: Schema) -> list[spark_types.StructField] | None:

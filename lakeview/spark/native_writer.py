@@ -186,11 +186,7 @@ def _read_all(
     columns = [c for c in context.schema if not c.nullable and c.name not in context.partition_columns]
     not_null = [column.stored_name for column in columns]
     names = [file.name for file in files]
-    facts: dict[str, FileFacts] = {}
-    if len(names) <= _FILES_OF_DRIVER:
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            by_footer = pool.map(partial(_read_footer, staging, context, not_null), names)
-            facts = {name: fact for name, fact in zip(names, by_footer, strict=True) if fact is not None}
+    facts = _read_footers(staging, context, not_null, names) if len(names) <= _FILES_OF_DRIVER else {}
     names = [name for name in names if name not in facts]
     read = partial(_read_files, staging, context, not_null)
     parts = [names[start : start + _FILES_OF_TASK] for start in range(0, len(names), _FILES_OF_TASK)]
@@ -201,6 +197,15 @@ def _read_all(
     for column in columns:
         _check_nulls(column, sum(fact.nulls[column.stored_name] for fact in facts.values()), "rows")
     return facts
+
+
+def _read_footers(
+    staging: str, context: WriteContext, not_null: Sequence[str], names: Sequence[str]
+) -> dict[str, FileFacts]:
+    """Of the files whose footers say all."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        facts = pool.map(partial(_read_footer, staging, context, not_null), names)
+        return {name: fact for name, fact in zip(names, facts, strict=True) if fact is not None}
 
 
 def _read_footer(staging: str, context: WriteContext, not_null: Sequence[str], name: str) -> FileFacts | None:

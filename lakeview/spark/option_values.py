@@ -205,14 +205,20 @@ def known_options(
     others = (name for name in by_name if not name.startswith(prefixes))
     if unknown := sorted(name for name in others if name not in names and name not in properties):
         names |= {name.lower(): name for name in near}
-        closest = [names[name] for name in difflib.get_close_matches(unknown[0], names, 1, 0.8)]
-        meant = (properties and nearest(unknown[0])) or next(iter(closest), None)
-        hint = f"did you mean {meant}? " if meant else ""
-        elsewhere = _AS_STORAGE_OPTION if unknown[0].startswith(_STORE_PREFIXES) else _ELSEWHERE.get(unknown[0])
-        raise InvalidRequestError(
-            f"{', '.join(unknown)}: no such option for {doing}",
-            fix=elsewhere or f"{hint}known options: {', '.join(sorted(allowed_names))}",
-            place=unknown[0],
-            kind="unknown-option",
-        )
+        raise _unknown_options(unknown, names, allowed_names, doing)
     return by_name
+
+
+def _unknown_options(
+    unknown: Sequence[str], names: Mapping[str, str], allowed_names: Sequence[str], doing: str
+) -> InvalidRequestError:
+    closest = [names[name] for name in difflib.get_close_matches(unknown[0], names, 1, 0.8)]
+    meant = (nearest(unknown[0]) if doing == "writing" else None) or next(iter(closest), None)
+    hint = f"did you mean {meant}? " if meant else ""
+    elsewhere = _AS_STORAGE_OPTION if unknown[0].startswith(_STORE_PREFIXES) else _ELSEWHERE.get(unknown[0])
+    return InvalidRequestError(
+        f"{', '.join(unknown)}: no such option for {doing}",
+        fix=elsewhere or f"{hint}known options: {', '.join(sorted(allowed_names))}",
+        place=unknown[0],
+        kind="unknown-option",
+    )

@@ -140,8 +140,7 @@ class LakeviewWriter(DataSourceArrowWriter):
                 if transaction.schema != self.context.schema:  # new columns of a mapped table: their names in the files
                     transaction.definition.change_schema(self.context.schema)
             self.replacement.apply(transaction, adds)
-        if any(message.is_repeated for message in file_messages):
-            self._remove_others(adds)  # what tasks that Spark ran again wrote before
+        self._remove_first_runs(file_messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks that ended well, and of those that Spark ended before they could report them;
@@ -159,6 +158,11 @@ class LakeviewWriter(DataSourceArrowWriter):
         storage = self._storage()
         for message in _file_messages(messages):
             discard(message.adds, storage)
+
+    def _remove_first_runs(self, messages: Sequence[FilesWritten]) -> None:
+        """Remove what tasks that Spark ran again wrote before."""
+        if any(message.is_repeated for message in messages):
+            self._remove_others([add for message in messages for add in message.adds])
 
     def _remove_others(self, adds: Sequence[AddFile]) -> None:
         """Remove the files of this write but for these."""

@@ -159,8 +159,7 @@ class Scan:
             if c.specs and c.field.transform.name == "identity" and len(c.field.source_ids) == 1
         ]  # fmt: skip
         columns = [entries[name].to_list() for name in ("format", "spec_id")]
-        has_lineage = any(field in LINEAGE for field in self._schema)
-        columns += [entries[name].to_list() if has_lineage else [None] * entries.height for name in _INHERITED]
+        columns += self._lineage_columns(entries)
         if parts and entries.height:
             values_by_key = entries["partition"].struct.unnest()
             columns += [python_values(values_by_key[c.key]) for c in parts]
@@ -177,6 +176,12 @@ class Scan:
             return [source_of(row) for row in rows]
         cached_source = cache(source_of)  # files of one partition share theirs
         return [cached_source(row) for row in rows]
+
+    def _lineage_columns(self, entries: pl.DataFrame) -> list[list[int | None]]:
+        """The columns of a file's lineage; null where it is not asked for."""
+        if any(field in LINEAGE for field in self._schema):
+            return [entries[name].to_list() for name in _INHERITED]
+        return [[None] * entries.height for _ in _INHERITED]
 
 
 class _DeleteTasks:
