@@ -213,8 +213,8 @@ def _unknown_options(
     unknown: Sequence[str], names: Mapping[str, str], allowed_names: Sequence[str], doing: str
 ) -> InvalidRequestError:
     closest = [names[name] for name in difflib.get_close_matches(unknown[0], names, 1, 0.8)]
-    meant = (nearest(unknown[0]) if doing == "writing" else None) or next(iter(closest), None)
-    hint = f"did you mean {meant}? " if meant else ""
+    suggestion = (nearest(unknown[0]) if doing == "writing" else None) or next(iter(closest), None)
+    hint = f"did you mean {suggestion}? " if suggestion else ""
     elsewhere = _AS_STORAGE_OPTION if unknown[0].startswith(_STORE_PREFIXES) else _ELSEWHERE.get(unknown[0])
     return InvalidRequestError(
         f"{', '.join(unknown)}: no such option for {doing}",

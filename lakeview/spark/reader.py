@@ -83,8 +83,8 @@ class LakeviewReader(DataSourceReader):
 def file_partitions(tasks: Sequence[tuple[FileTask, str | None]], access: StoreAccess) -> list[FilePartition]:
     """Files with the kind of their changes, packed for tasks; one empty partition when there are none."""
     kinds = (kind for _, kind in tasks)  # packing keeps the order
-    packed = [tuple((task, next(kinds)) for task in run) for run in pack([task for task, _ in tasks])]
-    return [FilePartition(run, access) for run in packed] or [FilePartition(())]
+    portions = [tuple((task, next(kinds)) for task in run) for run in pack([task for task, _ in tasks])]
+    return [FilePartition(run, access) for run in portions] or [FilePartition(())]
 
 
 def partition_rows(partition: InputPartition, schema: StructType) -> Iterator[pa.RecordBatch]:
