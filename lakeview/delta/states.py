@@ -1,11 +1,12 @@
 """A log's versions to replayed states, cached, with the schema and the description that each has."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.readability import check_data_files
 from lakeview.delta.data.schemas import table_schema
+from lakeview.delta.data.statistics import Leaf, physical_leaves
 from lakeview.delta.features import check_readable, column_mapping_mode, supports_column_mapping
 from lakeview.delta.log.definitions import Definitions
 from lakeview.delta.log.log_segment import LogSegment
@@ -70,6 +71,10 @@ class States:
             modes = [column_mapping_mode(state.table_protocol, state.properties) for state in (before, after)]
             if modes[0] != "none" == modes[1]:
                 yield self.schema(before)
+
+    def leaves(self, state: Replay, columns: Sequence[str] | None) -> list[Leaf]:
+        """The columns that have statistics in a state; errors as `physical_leaves`."""
+        return physical_leaves(self.schema(state), columns, state.metadata.partition_columns or ())
 
     def require_parquet(self, state: Replay) -> None:
         """UnsupportedTableError if the rows of a state are in files of another format, or of types changed wrongly."""

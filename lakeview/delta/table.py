@@ -17,7 +17,7 @@ from lakeview.delta.data.lifetimes import with_statistics
 from lakeview.delta.data.readability import listed_versions, readable_versions
 from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
-from lakeview.delta.data.statistics import physical_leaves, string_prefix, table_statistics
+from lakeview.delta.data.statistics import string_prefix, table_statistics
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.commits import raw_actions
 from lakeview.delta.log.history import History
@@ -129,14 +129,12 @@ class DeltaTable(Operations, OneLine):
         InvalidRequestError for a column the schema does not have.
         """
         state = self.state(version)
-        leaves = physical_leaves(self._states.schema(state), columns, state.metadata.partition_columns or ())
-        return table_statistics(state, leaves)
+        return table_statistics(state, self._states.leaves(state, columns))
 
     def sampled_statistics(self, version: int | None, share: float) -> pl.DataFrame:
         """STATISTICS of all columns of about this share of the live files, drawn by a fixed seed."""
         state = self.state(version)
-        leaves = physical_leaves(self._states.schema(state), None, state.metadata.partition_columns or ())
-        return table_statistics(state, leaves, share)
+        return table_statistics(state, self._states.leaves(state, None), share)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """LIFETIMES.
@@ -157,8 +155,7 @@ class DeltaTable(Operations, OneLine):
 
     def _with_statistics(self, lives: pl.DataFrame, columns: Sequence[str], *, of_all: bool) -> pl.DataFrame:
         state = self.state()
-        leaves = physical_leaves(self._states.schema(state), columns, state.metadata.partition_columns or ())
-        prefix = string_prefix(state.properties)
+        leaves, prefix = self._states.leaves(state, columns), string_prefix(state.properties)
         return with_statistics(lives, self._log, self._history.bases(), leaves, prefix, of_all=of_all)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:

@@ -22,18 +22,9 @@ if TYPE_CHECKING:
 class WritableTable(Target, Protocol):
     """A Delta table that makes transactions of its own."""
 
-    def transaction(
-        self,
-        operation: str = "WRITE",
-        *,
-        parameters: dict[str, Any] | None = None,
-        metrics: dict[str, Any] | None = None,
-        user: str | None = None,
-        user_metadata: str | None = None,
-        engine: str | None = None,
-        clock: Clock | None = None,
-    ) -> Transaction:
-        """A transaction on the latest version."""
+    @property
+    def transaction(self) -> Callable[..., Transaction]:
+        """Begins a transaction on the latest version."""
 
 
 class DefinitionOperations:
@@ -81,18 +72,16 @@ class DefinitionOperations:
         settings = {} if properties is None else mapping_of(properties, "properties")
         parameters = creation_parameters(partitions, clustering, settings, optional_text(description, "description"))
 
-        def attempt() -> int | None:
-            with self.transaction(operation, parameters=parameters, engine=engine) as txn:
-                txn.replace_table(
-                    columns,
-                    partition_by=partitions,
-                    cluster_by=clustering,
-                    properties=settings,
-                    description=description,
-                )
-            return txn.version
+        def replace(txn: Transaction) -> None:
+            txn.replace_table(
+                columns,
+                partition_by=partitions,
+                cluster_by=clustering,
+                properties=settings,
+                description=description,
+            )
 
-        return until_made(attempt)
+        return until_made(lambda: commit_one(self, operation, replace, engine=engine, **parameters))
 
     def rename_column(self: WritableTable, column: Column, name: str) -> int | None:
         """Give a column, or a field of a struct (`a.b`), another name; no file changes. Columns have to be mapped."""
@@ -181,10 +170,16 @@ class DefinitionOperations:
 
 
 def commit_one(
-    table: WritableTable, operation: str, do: Callable[[Transaction], object], **parameters: Any
+    table: WritableTable,
+    operation: str,
+    do: Callable[[Transaction], object],
+    *,
+    user: str | None = None,
+    engine: str | None = None,
+    **parameters: Any,
 ) -> int | None:
     """The version of a transaction that does one thing, with these operationParameters; None if nothing changed."""
-    with table.transaction(operation, parameters=parameters) as txn:
+    with table.transaction(operation, parameters=parameters, user=user, engine=engine) as txn:
         do(txn)
     return txn.version
 

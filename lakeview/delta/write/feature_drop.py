@@ -39,11 +39,7 @@ def drop_feature(
     else as `protocol_without`. Done again where a commit of another writer collided: what the table keeps for the
     feature is looked for again, since that commit may have brought some.
     """
-
-    def attempt() -> int | None:
-        return _drop(table, begin, feature, truncate_history=truncate_history, clock=clock)
-
-    return until_made(attempt)
+    return until_made(lambda: _drop(table, begin, feature, truncate_history=truncate_history, clock=clock))
 
 
 def _drop(

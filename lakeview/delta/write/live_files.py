@@ -31,7 +31,6 @@ from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.predicates.tree import Node
-from lakeview.rows.matching import frame_of
 from lakeview.rows.parquet import errors_of, read_task
 from lakeview.rows.tasks import Fallback, FileTask
 from lakeview.rows.together import Portion, read_together
@@ -133,13 +132,6 @@ class LiveFile:
         if without is not None:
             task = replace(task, deleted_rows=Positions(without))
         yield from read_task(task, storage)
-
-    def frames(
-        self, storage: Storage, columns: Sequence[str], *, selection: pyroaring.BitMap64 | None = None
-    ) -> Iterator[pl.DataFrame]:
-        """Its live rows in these columns and POSITION, a frame a batch."""
-        for batch in self.batches_with_positions(storage, self.task.schema.select(columns), selection=selection):
-            yield frame_of(batch)
 
     def batches_with_positions(
         self, storage: Storage, schema: Schema, *, selection: pyroaring.BitMap64 | None = None

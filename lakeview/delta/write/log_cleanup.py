@@ -15,6 +15,7 @@ from lakeview.delta.log.commits import RAW_LINES, parse_commit, parse_lines
 from lakeview.delta.log.log_segment import CheckpointFiles, checkpoint_hint, checkpoints_of
 from lakeview.delta.log.paths import (
     LAST_CHECKPOINT,
+    LOG_FILES,
     LOG_FOLDER,
     SIDECARS,
     canonical_path,
@@ -33,17 +34,9 @@ from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Target
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import InvalidRequestError
-from lakeview.model.frames import UTC_MILLIS
 
 LOG_CLEANUP = pl.Schema(
-    {
-        "name": pl.String(),
-        "kind": pl.String(),
-        "version": pl.Int64(),
-        "size": pl.Int64(),
-        "modified": UTC_MILLIS,
-        "deleted": pl.Boolean(),
-    }
+    {**{c: LOG_FILES[c] for c in ("name", "kind", "version", "size", "modified")}, "deleted": pl.Boolean()}
 )
 """One row a file of the log that is no longer needed, in the order of deletion; `name` below `_delta_log`. `kind`:
 commit, checkpoint, part, v2, crc, compaction; without a version sidecar, temporary (what a killed writer of ours left)

@@ -132,12 +132,10 @@ class Operations(DefinitionOperations):
         columns = names_of(z_order_by, "z_order_by")
         parameters = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(columns).decode()}
 
-        def attempt() -> int | None:
-            with self.transaction("OPTIMIZE", parameters=parameters, user=user) as txn:
-                txn.optimize(where, target_bytes=target_bytes, z_order_by=columns, progress=progress)
-            return txn.version
+        def optimize(txn: Transaction) -> None:
+            txn.optimize(where, target_bytes=target_bytes, z_order_by=columns, progress=progress)
 
-        return until_made(attempt)
+        return until_made(lambda: commit_one(self, "OPTIMIZE", optimize, user=user, **parameters))
 
     def overwrite(self: WritableTable, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
         """Replace the rows, or those of the partitions that `where` selects; returns the version."""

@@ -19,6 +19,7 @@ from lakeview.delta.write.row_operations import RowOutcome, RowWork
 from lakeview.delta.write.writer import write_files
 from lakeview.model.clock import system_clock
 from lakeview.rows.batches import batches_of
+from lakeview.rows.matching import frame_of
 from lakeview.spark.dml.jobs import attempt, outcome_batch, parts_of
 from lakeview.spark.dml.merge_source import OWN, ROW
 
@@ -42,7 +43,8 @@ def key_rows(
     storage = work.storage()
     for part in parts_of(batches):
         for number, file in part:
-            for frame in file.frames(storage, list(dict.fromkeys(columns))):
+            for batch in file.batches(storage, file.task.schema.select(list(dict.fromkeys(columns)))):
+                frame = frame_of(batch)
                 keys = pl.DataFrame([frame[c].alias(n) for c, n in zip(columns, schema.names[1:], strict=True)])
                 distinct = keys.unique().drop_nulls().to_arrow()
                 numbers = pa.array([number] * distinct.num_rows, pa.int32())
