@@ -1,7 +1,6 @@
 """One log entry into the log, exclusively: try, and where another writer was first, follow it or give up. Then what is
 due after a commit: a version checksum, a checkpoint, and the cleanup of the log where the table wants it."""
 
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,14 +12,14 @@ from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.checksum import write_checksum
-from lakeview.delta.write.entry import next_in_commit_time
+from lakeview.delta.write.conflicts import SNAPSHOT
+from lakeview.delta.write.entry import Entry, next_in_commit_time
 from lakeview.delta.write.log_cleanup import clean_log
 from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Target
 from lakeview.delta.write.writer import ENGINE
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError, LakeviewError, StoreUnavailableError
-from lakeview.model.snapshot import milliseconds
 from lakeview.storage import back_off
 from lakeview.storage.exclusive import ExclusivePut
 
@@ -141,33 +140,26 @@ def commit_info(
     Errors as `CommitLoop.run`, and UnsupportedTableError if another commit made the table one that must not be written.
     """
     base = table.state().version
-    unique = str(uuid.uuid4())
+    entry = Entry(operation, dict(parameters), dict(metrics), user, None, ENGINE, clock)
 
     def encode(version: int) -> bytes:
-        now, state = clock(), table.state()
-        in_commit = next_in_commit_time(table.log, state, version, now)
-        info = {
-            "timestamp": milliseconds(now),
-            "operation": operation,
-            "operationParameters": dict(parameters),
-            "operationMetrics": {name: str(number) for name, number in metrics.items()},
-            "readVersion": base,
-            "isolationLevel": "SnapshotIsolation",
-            "isBlindAppend": True,
-            "engineInfo": ENGINE,
-            "txnId": unique,
-        }
-        if user is not None:
-            info["userName"] = user
-        if in_commit is not None:
-            info["inCommitTimestamp"] = milliseconds(in_commit)
+        in_commit = next_in_commit_time(table.log, table.state(), version, clock())
+        info = entry.info(
+            read_version=base,
+            blind=True,
+            files={},
+            whole_files={},
+            in_commit=in_commit,
+            level=SNAPSHOT,
+            row_ids_kept=False,
+        )
         return encode_actions([("commitInfo", info)])
 
     def follow(winner: Commit) -> None:
         if winner.definition != (None, None):
             check_may_write(table)
 
-    version = CommitLoop(table, unique).run(base, encode, follow)
+    version = CommitLoop(table, entry.txn_id).run(base, encode, follow)
     table.refresh()
     follow_up(table, version, table.state().properties, clock)
     return version
