@@ -82,9 +82,9 @@ def z85_decoded(text: str, place: str) -> bytes:
     return data[:last] + data[last + missing :] if missing else data
 
 
-_NUMBER = struct.Struct(">i")
-_CHECKSUM = struct.Struct(">I")
-_FILE_VERSION = 1
+NUMBER = struct.Struct(">i")
+CHECKSUM = struct.Struct(">I")
+FILE_VERSION = bytes([1])
 _NEAR = 64 * 1024
 """Up to here reading from the start of a file costs less than a second request."""
 
@@ -162,18 +162,18 @@ class DeletionVector:
         except FileNotFoundError as error:
             what = f"deletion vector file {path} is in the log of {storage.root} but not in the store"
             raise _missing(path, what) from error
-        if version != bytes([_FILE_VERSION]):
+        if version != FILE_VERSION:
             first_byte = version.hex() or "nothing"
             raise corrupt_vector(path, f"its file begins with {first_byte}; 01 is the one known version")
-        if len(entry) < _NUMBER.size:
+        if len(entry) < NUMBER.size:
             raise corrupt_vector(path, f"it lies at byte {start:,}, from which on its file has {len(entry)} bytes")
-        (size,) = _NUMBER.unpack_from(entry)
+        (size,) = NUMBER.unpack_from(entry)
         if size != self.size_in_bytes:
             raise corrupt_vector(path, f"it holds {size:,} bytes, and the log says {self.size_in_bytes:,}")
-        if len(entry) < _NUMBER.size + size + _CHECKSUM.size:
+        if len(entry) < NUMBER.size + size + CHECKSUM.size:
             raise corrupt_vector(path, f"{size:,} bytes at {start:,} reach beyond the file's {start + len(entry):,}")
-        data, checksum = entry[_NUMBER.size : -_CHECKSUM.size], entry[-_CHECKSUM.size :]
-        if checksum != _CHECKSUM.pack(zlib.crc32(data)):
+        data, checksum = entry[NUMBER.size : -CHECKSUM.size], entry[-CHECKSUM.size :]
+        if checksum != CHECKSUM.pack(zlib.crc32(data)):
             raise corrupt_vector(path, "its checksum does not fit its bytes")
         return data
 
@@ -182,7 +182,7 @@ class DeletionVector:
 
         A file may hold the vectors of thousands of data files: only the one asked for is read.
         """
-        length = _NUMBER.size + self.size_in_bytes + _CHECKSUM.size
+        length = NUMBER.size + self.size_in_bytes + CHECKSUM.size
         if start <= _NEAR:  # one request, not two
             data = storage.read_range(path, 0, start + length)
             return data[:1], data[start:]

@@ -2,7 +2,6 @@
 Deletion Vectors); and rows of one file that another writer deleted meanwhile: the vectors of both joined, so that
 neither has to begin again, and where ours wrote the file again, deleted from where the rows are now."""
 
-import struct
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 import pyroaring
 
-from lakeview.delta.data.deletion_vectors import DeletionVector, z85_encoded
+from lakeview.delta.data.deletion_vectors import CHECKSUM, FILE_VERSION, NUMBER, DeletionVector, z85_encoded
 from lakeview.delta.log.actions import AddFile, DeletionVectorDescriptor
 from lakeview.delta.log.paths import decode_path
 from lakeview.delta.log.record_counts import records_of
@@ -24,9 +23,6 @@ from lakeview.model.snapshot import milliseconds
 from lakeview.rows.bitmaps import PORTABLE_MAGIC
 from lakeview.storage import Storage
 
-_VERSION = bytes([1])
-_NUMBER = struct.Struct(">i")
-_CHECKSUM = struct.Struct(">I")
 _STATISTICS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -70,13 +66,13 @@ def write_vectors(
     number = uuid.uuid4()
     path = f"{prefix}/deletion_vector_{number}.bin" if prefix else f"deletion_vector_{number}.bin"
     name = prefix + z85_encoded(number.bytes)
-    parts, offset, descriptors = [_VERSION], 1, []
+    parts, offset, descriptors = [FILE_VERSION], 1, []
     for bitmap in bitmaps:
         bitmap.run_optimize()
         data = PORTABLE_MAGIC.to_bytes(4, "little") + bitmap.serialize()
-        parts += [_NUMBER.pack(len(data)), data, _CHECKSUM.pack(zlib.crc32(data))]
+        parts += [NUMBER.pack(len(data)), data, CHECKSUM.pack(zlib.crc32(data))]
         descriptors.append(DeletionVectorDescriptor("u", name, len(data), len(bitmap), offset))
-        offset += _NUMBER.size + len(data) + _CHECKSUM.size
+        offset += NUMBER.size + len(data) + CHECKSUM.size
     storage.put(path, b"".join(parts))
     return path, descriptors
 
