@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeview.delta.data import documents
+from lakeview.delta.data import document_columns, documents
 from lakeview.delta.data.document_values import DTYPES, Kind, Place, Places, exact
 from lakeview.delta.data.documents import Documents
 
@@ -140,12 +140,13 @@ MANY = [
 @pytest.mark.parametrize("batch", [1, 7, 8_192])
 def test_batches_change_nothing(texts: list[str | None], batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "_BATCH", batch)
-    monkeypatch.setattr(documents, "_LIST", 2 * batch)
+    monkeypatch.setattr(document_columns, "_LIST", 2 * batch)
+    monkeypatch.setattr(document_columns, "_MANY_ROWS", 3)
     same(Documents(PLACES).decode(pl.Series(texts, dtype=pl.String)), exact(texts, PLACES), PLACES)
 
 
 @pytest.mark.parametrize(
-    "number", [str(documents._ABSENT), "null", '"NaN"', '"-Infinity"', '"1.5"', "9223372036854775808", "true"]
+    "number", [str(document_columns.ABSENT), "null", '"NaN"', '"-Infinity"', '"1.5"', "9223372036854775808", "true"]
 )
 def test_a_number_that_cannot_be_packed_or_means_none_is_what_the_document_says(number: str) -> None:
     low = f'{{"f":{number},"i":{number},"t":"NaN"}}'

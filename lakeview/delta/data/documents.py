@@ -20,6 +20,7 @@ import polars as pl
 import pyarrow as pa
 from msgspec.structs import astuple
 
+from lakeview.delta.data.document_columns import ABSENT, ABSENT_FLOAT, Lists, numbers
 from lakeview.delta.data.document_values import (
     DTYPES,
     UNREADABLE,
@@ -27,23 +28,15 @@ from lakeview.delta.data.document_values import (
     Kind,
     Place,
     Places,
-    column_values,
     exact,
-    join_columns,
 )
 
 _BATCH = 128
 """Documents that are objects at once: they fit in the processor's caches."""
-_LIST = 1_024
-"""Rows whose texts become columns at once, which costs some microseconds however few they are."""
-_ABSENT = 0x7FF8_0000_0000_0001
-"""The bits of a number that is not there: as a double no number that JSON has, as an integer one that it can only have
-digit by digit."""
-_ABSENT_FLOAT: float = struct.unpack("d", struct.pack("q", _ABSENT))[0]
 _NUMBERS: Mapping[Kind, tuple[str, float | None]] = {
-    Kind.COUNT: ("q", _ABSENT),
-    Kind.INTEGER: ("q", _ABSENT),
-    Kind.FLOAT: ("d", _ABSENT_FLOAT),
+    Kind.COUNT: ("q", ABSENT),
+    Kind.INTEGER: ("q", ABSENT),
+    Kind.FLOAT: ("d", ABSENT_FLOAT),
 }
 """Kinds that `struct` packs, and what it packs where there is none."""
 _INTEGERS = (Kind.COUNT, Kind.INTEGER)
@@ -86,7 +79,7 @@ class Documents:
         blocks = list(values.blocks())
         kinds = [block.kind for block in self._root.all_blocks]
         if any(block.null_count() for kind, block in zip(kinds, blocks, strict=True) if kind in _INTEGERS):
-            odd.update(texts.str.contains(str(_ABSENT), literal=True).arg_true())
+            odd.update(texts.str.contains(str(ABSENT), literal=True).arg_true())
         if odd:
             odd_rows = sorted(odd)
             by_place = exact(texts[odd_rows], self._places)
@@ -150,9 +143,9 @@ class _Node:
 
     def __init__(self, tree: Mapping[str, Any], above: Place, order: Mapping[Place, int]) -> None:
         leaves = [(i, (*above, name), kind) for i, (name, kind) in enumerate(tree.items()) if isinstance(kind, Kind)]
-        numbers = {i: _NUMBERS[kind] for i, _, kind in leaves if kind in _NUMBERS}
+        codes = {i: _NUMBERS[kind] for i, _, kind in leaves if kind in _NUMBERS}
         # eight bytes for each field: of others whether they are true, which takes less time than to pick fields
-        cells = [numbers.get(i, ("?7x", None)) for i in range(len(tree))]
+        cells = [codes.get(i, ("?7x", None)) for i in range(len(tree))]
         self.pack = struct.Struct("".join(code for code, _ in cells)).pack
         self.absent = [absent for _, absent in cells]
         groups: dict[Kind, list[tuple[Place, int]]] = {}
@@ -208,16 +201,18 @@ class _Rows:
     def __init__(self, node: _Node) -> None:
         self._node = node
         self._cells: list[bytes] = []
-        self._lists = {block.kind: _Lists(block) for block in node.blocks if block.kind not in _NUMBERS}
+        self._lists = {
+            block.kind: Lists(block.kind, block.fields) for block in node.blocks if block.kind not in _NUMBERS
+        }
         self._inner = [(itemgetter(i), _Rows(inner)) for i, inner in node.inner.items()]
 
     def extend(self, structs: Sequence[msgspec.Struct], at: int, odd: set[int]) -> None:
         """Some more, the first of which is row `at`; `odd` gets rows with a number that has no 64 bits."""
         rows = list(map(astuple, structs))
         try:
-            self._cells += list(starmap(self._node.pack, rows))
+            self._cells.append(b"".join(starmap(self._node.pack, rows)))
         except (struct.error, OverflowError):
-            self._cells += [self._pack(row, i, odd) for i, row in enumerate(rows, at)]
+            self._cells.append(b"".join([self._pack(row, i, odd) for i, row in enumerate(rows, at)]))
         for values in self._lists.values():
             values.extend(rows)
         for field, inner in self._inner:
@@ -234,61 +229,11 @@ class _Rows:
 
     def blocks(self) -> Iterator[pl.Series]:
         """As the node's: of each the values of its first place, then those of the next."""
-        cells, width = memoryview(b"".join(self._cells)).cast("q"), len(self._node.absent)
+        cells, width = pa.py_buffer(b"".join(self._cells)), len(self._node.absent)
         for kind, _, fields in self._node.blocks:
             if kind in _NUMBERS:
-                yield _numbers(pa.py_buffer(b"".join([cells[i::width].tobytes() for i in fields])), kind)
+                yield numbers(cells, width, fields, kind)
             else:
                 yield self._lists[kind].series()
         for _, inner in self._inner:
             yield from inner.blocks()
-
-
-def _numbers(data: pa.Buffer, kind: Kind) -> pl.Series:
-    values = pl.Series(pa.Array.from_buffers(pa.int64(), data.size // 8, [None, data]))
-    absent = values == _ABSENT
-    if absent.any():
-        values = values.set(absent, None)
-    if kind is Kind.FLOAT:
-        return pl.Series(values.to_arrow().view(pa.float64()))
-    return _counts(values) if kind is Kind.COUNT else values
-
-
-class _Lists:
-    """Values of a block, in a list each place until they become columns."""
-
-    def __init__(self, block: _Block) -> None:
-        self._kind = block.kind
-        self._fields = list(map(itemgetter, block.fields))
-        self._lists: list[list[Any]] = [[] for _ in block.fields]
-        self._pieces: list[pl.Series] = []
-
-    def extend(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        for values, field in zip(self._lists, self._fields, strict=True):
-            values.extend(map(field, rows))
-        if len(self._lists[0]) >= _LIST:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._pieces.append(_column(list(chain.from_iterable(self._lists)), self._kind))
-        for values in self._lists:
-            values.clear()
-
-    def series(self) -> pl.Series:
-        if self._lists[0] or not self._pieces:
-            self._flush()
-        width = len(self._lists)
-        if len(self._pieces) == 1 or width == 1:
-            return join_columns(self._pieces)
-        pairs = [(piece, piece.len() // width) for piece in self._pieces]
-        return pl.concat([piece.slice(i * n, n) for i in range(width) for piece, n in pairs])
-
-
-def _column(values: Sequence[Any], kind: Kind) -> pl.Series:
-    return column_values(values, kind) if kind is Kind.NUMBER else pl.Series(values, dtype=DTYPES[kind])
-
-
-def _counts(column: pl.Series) -> pl.Series:
-    """None is below zero."""
-    least = column.min()
-    return column.set(column < 0, None) if isinstance(least, int) and least < 0 else column
