@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
-from lakeview.delta.log import checkpoint_parquet
+from lakeview.delta.log import checkpoint_parquet, table_log
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.state import LastListing
 from lakeview.delta.log.table_log import TableLog
@@ -242,3 +242,18 @@ def test_a_hint_that_may_not_be_read_is_none(history: DeltaHistory, tmp_path: Pa
     log.write_bytes(b"in the way")
     with pytest.raises(NotATableError, match="holds neither commits nor a complete checkpoint"):
         TableLog(open_storage(str(log.parent)))
+
+
+@pytest.mark.parametrize(("batch", "reads_again"), [(4, 0), (3, 1)], ids=["short log is cached", "long one is not"])
+def test_the_bytes_of_a_long_local_log_are_not_retained(
+    history: DeltaHistory, monkeypatch: pytest.MonkeyPatch, batch: int, reads_again: int
+) -> None:
+    monkeypatch.setattr(table_log, "_BATCH", batch)
+    history.create()
+    for name in ("a", "b", "c"):
+        history.commit(add(name))
+    table = open_delta_table(history)
+    assert table.history().height == 4
+    before = table.storage.requests["read"]
+    table.commit(2)
+    assert table.storage.requests["read"] - before == reads_again

@@ -28,7 +28,8 @@ _READ_BYTES, _PIECE_BYTES = 4 << 20, 512 << 10
 class TableLog(LogListing):
     """The files of one table's log: its listing, and what reads checkpoints and commits.
 
-    Commits are immutable: their bytes are cached, the newest 64 MiB of them. NotATableError if there is neither commit
+    Commits are immutable: their bytes are cached, at most 64 MiB of them, but for those of a whole long log of this
+    machine (benches/bench_logs.py, history). NotATableError if there is neither commit
     nor complete checkpoint.
     """
 
@@ -106,7 +107,11 @@ class TableLog(LogListing):
         while at < len(versions):
             batch = versions[at : at + size]
             contents = {v: data for v in batch if (data := self._commits.get(v)) is not None}
-            contents |= self._read_all([v for v in batch if v not in contents])
+            read = self._read_all([v for v in batch if v not in contents])
+            if len(versions) <= _BATCH:  # local files of more are read again in the time that it takes to cache them
+                for version, data in read.items():
+                    self._keep(version, data)
+            contents |= read
             yield from ((v, contents[v]) for v in batch)
             at, size = at + size, min(2 * size, _BATCH)
 
@@ -173,8 +178,6 @@ class TableLog(LogListing):
             contents = self.storage.read_all(LOG_FOLDER, [commit_name(v) for v in versions])
         except FileNotFoundError:  # one of them is gone: the way that says which
             return {v: self.commit_bytes(v) for v in versions}
-        for version, data in zip(versions, contents, strict=True):
-            self._keep(version, data)
         return dict(zip(versions, contents, strict=True))
 
     def infos(self, versions: Sequence[int]) -> Iterator[tuple[int, CommitInfo]]:
