@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-import schemathesis
 import yaml
-from hypothesis import HealthCheck, settings
-from schemathesis import checks
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from starlette.routing import Route
 
 from lakeview.sharing.server.app import application
@@ -18,49 +19,65 @@ from tests.server.conftest import Api, RunningServer
 DOCUMENT: dict[str, Any] = yaml.safe_load(
     (Path(__file__).parents[2] / "docs" / "sharing-openapi.yaml").read_text(encoding="utf-8")
 )
-schema = schemathesis.openapi.from_dict(DOCUMENT)
-schema.config.phases.coverage.enabled = False  # hundreds of cases an operation: the random ones are bounded
-
-EXAMPLES = 25
-CHECKS = [
-    checks.not_a_server_error,
-    checks.CHECKS.get_one("status_code_conformance"),
-    checks.CHECKS.get_one("content_type_conformance"),
-    checks.CHECKS.get_one("response_schema_conformance"),
-    checks.CHECKS.get_one("response_headers_conformance"),
+OPERATIONS = [
+    item[method]["operationId"] for item in DOCUMENT["paths"].values() for method in item if method != "parameters"
 ]
+EXAMPLES = 25
+CHECKS = (
+    "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance",
+    "response_headers_conformance",
+)  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def server_under_test(running: RunningServer) -> RunningServer:
-    return running
+@cache
+def operations() -> dict[str, Any]:
+    """The operations of the document by their ids. (All processes of a run import this file, and one asks: it alone
+    takes the second that schemathesis needs.)"""
+    import schemathesis
+
+    schema: Any = schemathesis.openapi.from_dict(DOCUMENT)
+    found = (result.ok() for result in schema.get_all_operations())
+    return {operation.definition.raw["operationId"]: operation for operation in found}
 
 
-@schema.parametrize()
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_every_operation_answers_as_documented(case: Any, server_under_test: RunningServer) -> None:
-    case.call_and_validate(
-        base_url=server_under_test.url,
-        headers={"Authorization": f"Bearer {server_under_test.token}"},
-        checks=CHECKS,
-        timeout=30,
-    )
+def ask(name: str, server: RunningServer, place: Callable[[Any], dict[str, str]] | None = None) -> None:
+    """Cases within and beyond what the document allows, and those with its examples; at that place where there is
+    one."""
+    operation = operations()[name]
+    from schemathesis import GenerationMode, checks
+    from schemathesis.generation.hypothesis.examples import generate_one
+
+    expected = [checks.CHECKS.get_one(check) for check in CHECKS]
+
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(case=st.one_of([operation.as_strategy(generation_mode=mode) for mode in GenerationMode]))
+    def answers_as_documented(case: Any) -> None:
+        if place is not None:
+            case.path_parameters = place(case)
+        headers = {"Authorization": f"Bearer {server.token}"}
+        case.call_and_validate(base_url=server.url, headers=headers, checks=expected, timeout=30)
+
+    test = answers_as_documented
+    for strategy in operation.get_strategies_from_examples():
+        test = example(case=generate_one(strategy))(test)
+    test()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_answers_as_documented(name: str, running: RunningServer) -> None:
+    ask(name, running)
 
 
 TABLES = ["months", "fed", "vectors", "mapped", "empty", "broken", "odd", "some"]
 
 
-@schema.include(operation_id=["getMetadata", "queryTable", "getChanges", "getVersion"]).parametrize()
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_tables_that_are_there_answer_as_documented(case: Any, server_under_test: RunningServer) -> None:
-    at = sum(map(ord, repr(case.query) + repr(case.body))) % len(TABLES)
-    case.path_parameters = {"share": "lake", "schema": "default", "table": TABLES[at]}
-    case.call_and_validate(
-        base_url=server_under_test.url,
-        headers={"Authorization": f"Bearer {server_under_test.token}"},
-        checks=CHECKS,
-        timeout=30,
-    )
+@pytest.mark.parametrize("name", ["getMetadata", "queryTable", "getChanges", "getVersion"])
+def test_tables_that_are_there_answer_as_documented(name: str, running: RunningServer) -> None:
+    def place(case: Any) -> dict[str, str]:
+        at = sum(map(ord, repr(case.query) + repr(case.body))) % len(TABLES)
+        return {"share": "lake", "schema": "default", "table": TABLES[at]}
+
+    ask(name, running, place)
 
 
 def test_the_document_names_every_route_and_no_other(api: Api) -> None:
