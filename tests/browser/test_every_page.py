@@ -16,7 +16,7 @@ from tests.browser.accessibility import hidden
 from tests.browser.independent import IcebergMetadata
 from tests.browser.keyboard import walk
 from tests.browser.visitor import HEIGHT, WIDTHS, somebody
-from tests.browser.widths import TALL, cut, hidden_columns
+from tests.browser.widths import cut, hidden_columns
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -36,23 +36,24 @@ def test_every_page_keeps_the_selection_and_nothing_is_wrong_with_it(
 ) -> None:
     visitor = somebody(browser, server, theme=theme)
     selection = SELECTIONS[table](demo_lake)
-    messages = []
+    messages, widths = [], ["wide", "narrow"]
     visitor.open(f"/?{urlencode(selection)}")
     for name, entry in PAGES.items():
         if not entry.default:
             visitor.go(entry.title)
             assert urlsplit(visitor.page.url).path == f"/{name}"
             assert visitor.parameters() == selection
-        visitor.charts()
-        wrong = [*hidden(visitor, dark=theme == "dark", is_whole=entry.default), *hidden_columns(visitor, "wide")]
-        visitor.page.set_viewport_size({"width": WIDTHS["narrow"], "height": TALL})
-        visitor.settle()
-        visitor.charts()
-        wrong += [*cut(visitor), *hidden_columns(visitor, "narrow")]
-        if theme == "light":  # keys meet the same controls in the dark, and wide; a small picture is drawn sooner
-            visitor.page.set_viewport_size({"width": WIDTHS["narrow"], "height": HEIGHT})
-            wrong += walk(visitor, is_whole=entry.default)
-        visitor.page.set_viewport_size({"width": WIDTHS["wide"], "height": HEIGHT})
+        wrong = []
+        for width in widths:
+            wrong += hidden_columns(visitor, width)
+            if width == "wide":
+                wrong += hidden(visitor, dark=theme == "dark", is_whole=entry.default)
+            else:
+                wrong += cut(visitor)
+            if width == "narrow" and theme == "light":  # keys meet the same controls in the dark, and wide
+                visitor.page.set_viewport_size({"width": WIDTHS["narrow"], "height": HEIGHT})  # it is drawn sooner
+                wrong += walk(visitor, is_whole=entry.default)
+        widths.reverse()  # the next page comes at this one's last width: each size is another drawing
         messages += [f"{name}: {one}" for one in wrong]
     assert not messages, "\n".join(sorted(set(messages)))
     visitor.close()

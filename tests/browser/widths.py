@@ -41,9 +41,13 @@ _TABLES_DRAWN = """() => [...document.querySelectorAll("[data-testid=stDataFrame
 
 
 def hidden_columns(visitor: Visitor, width: str) -> list[str]:
-    """The tables that hide their last columns on a screen of this width, which stays as tall as they need to be drawn:
-    each size costs a drawing, and the caller sets the next one."""
+    """The tables that hide their last columns on a screen of this width, which stays as tall as they need to be
+    drawn."""
+    before = visitor.page.viewport_size
     visitor.page.set_viewport_size({"width": WIDTHS[width], "height": TALL})
+    if before is None or before["width"] != WIDTHS[width]:
+        visitor.settle()
+    visitor.charts()
     visitor.page.wait_for_function(_TABLES_DRAWN)
     columns: list[str] = visitor.main.evaluate(_WIDE_TABLES)
     return columns
