@@ -1,34 +1,36 @@
-"""A standalone Spark cluster of this machine: a master and two workers as processes."""
+"""A standalone Spark cluster of this machine: a master and two workers, whose executors are processes."""
 
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from typing import Any
 
-from lakeview.spark.gateway import VECTOR_FLAG, scala_version, spark_home
+from py4j.java_gateway import GatewayParameters, JavaGateway  # type: ignore[import-untyped]  # it says nothing of its types
+
+from lakeview.spark.gateway import VECTOR_FLAG, scala_version, spark_home, start_gateway
 from lakeview.spark.java import find_java
+from lakeview.spark.sessions import settings
 from tests.quick_spark import INTERPRETED, QUICK_CLASSES, WORKERS
 
-_START_SECONDS = 180
-_MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
-_WORKER = re.compile(r"(Successfully registered with master)")
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {QUICK_CLASSES}"
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": _QUICK,
+    _JAVA_OPTIONS: _QUICK,
     "spark.executor.extraJavaOptions": _QUICK,
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
+    # the first task waits for both executors
+    "spark.cores.max": "2",
+    "spark.scheduler.minRegisteredResourcesRatio": "1",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "180s",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     **INTERPRETED,
@@ -70,7 +72,8 @@ class Cluster:
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[Cluster]:
-    """A master and two workers of one core each, which end with the context. Executors run in `folder`/work."""
+    """A master and two workers of one core each, in one JVM, which end with the context. Executors are processes of
+    their own, and run in `folder`/work."""
     java, home = java_home(folder), _spark_home(folder)
     environment = {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
@@ -80,19 +83,27 @@ def standalone_cluster(folder: Path) -> Iterator[Cluster]:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    jars = spark_home() / "jars"
-    first = next(jars.glob("slf4j-api-*.jar"))  # as Spark's launcher has it, and the archive of classes
-    path = f"{first}{os.pathsep}{jars}{os.sep}*"
-    command = [str(java / "bin" / "java"), "-Xmx192m", *shlex.split(_QUICK), "-cp", path]
-    of_deploy = "org.apache.spark.deploy"
-    free = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-    with ExitStack() as stack:
-        master = stack.enter_context(_process([*command, f"{of_deploy}.master.Master", *free], environment, _MASTER))
-        for _ in range(2):
-            room = ["--cores", "1", "--memory", "600m", "--work-dir", str(folder / "work")]
-            words = [f"{of_deploy}.worker.Worker", *free, *room, master]
-            stack.enter_context(_process([*command, *words], environment, _WORKER))
-        yield Cluster(master, folder, environment)
+    options = f"{settings()[_JAVA_OPTIONS]} {_QUICK}"
+    gateway = start_gateway(find_java(), {"spark.driver.memory": "256m", _JAVA_OPTIONS: options}, environment)
+    try:
+        parameters = GatewayParameters(port=gateway.port, auth_token=gateway.secret, auto_convert=True)
+        with closing(JavaGateway(gateway_parameters=parameters)) as client:
+            yield Cluster(_start(client, folder / "work"), folder, environment)
+    finally:
+        gateway.close()
+
+
+def _start(client: JavaGateway, work: Path) -> str:
+    """Starts them; returns the address of the master."""
+    jvm: Any = client.jvm
+    deploy, configuration, host = jvm.org.apache.spark.deploy, jvm.org.apache.spark.SparkConf(), "127.0.0.1"
+    url: str = deploy.master.Master.startRpcEnvAndEndpoint(host, 0, 0, configuration)._1().address().toSparkURL()
+    masters = client.new_array(jvm.java.lang.String, 1)
+    masters[0] = url
+    for number in (1, 2):
+        place = host, 0, 0, 1, 600, masters, str(work), jvm.scala.Option.apply(number)
+        deploy.worker.Worker.startRpcEnvAndEndpoint(*place, configuration, jvm.scala.Option.apply(None))
+    return url
 
 
 def _spark_home(folder: Path) -> Path:
@@ -117,46 +128,3 @@ def java_home(folder: Path) -> Path:
     script.write_text(f'#!/bin/sh\n{without}\nexec "{java.executable}" "$@"\n', encoding="utf-8")
     script.chmod(0o755)
     return script.parent.parent
-
-
-@contextmanager
-def _process(command: Sequence[str], environment: Mapping[str, str], pattern: re.Pattern[str]) -> Iterator[str]:
-    """What a process of the cluster says of itself once it is there; it ends with the context."""
-    process = subprocess.Popen(
-        command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, errors="replace",
-    )  # fmt: skip
-    lines: SimpleQueue[str | None] = SimpleQueue()
-    reader = threading.Thread(target=_read, args=(process, lines.put), daemon=True)
-    reader.start()
-    try:
-        yield _first(lines, pattern)
-    finally:
-        process.terminate()
-        try:
-            process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        reader.join()
-
-
-def _read(process: subprocess.Popen[str], put_line: Callable[[str | None], None]) -> None:
-    assert process.stderr is not None
-    with process.stderr as log:
-        for line in log:
-            put_line(line)
-    put_line(None)
-
-
-def _first(lines: SimpleQueue[str | None], pattern: re.Pattern[str]) -> str:
-    lines_seen: list[str] = []
-    while True:
-        try:
-            line = lines.get(timeout=_START_SECONDS)
-        except Empty:
-            line = None
-        assert line is not None, f"it ended, or said nothing for {_START_SECONDS} s, after: {''.join(lines_seen[-30:])}"
-        lines_seen.append(line)
-        if match := pattern.search(line):
-            return match.group(1)

@@ -140,8 +140,8 @@ def main(folder: str, remote: str | None = None) -> None:
     spark = session("cluster", remote=remote)
     report: dict[str, Any] = {"results": results(spark, Path(folder)), "executors": executors(spark)}
     if remote is None:
-        report["killed"] = with_killed_executors(spark, Path(folder))
         report["connect"] = by_connect(spark, Path(folder) / "connect")
+        report["killed"] = with_killed_executors(spark, Path(folder))  # last: each new executor imports all again
     sys.stdout.write(json.dumps(report) + "\n")
     spark.stop()
 
