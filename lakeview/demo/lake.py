@@ -35,7 +35,7 @@ FEED, DESK, CARETAKER = "nightly-feed", "data-desk", "maintenance"
 """Who commits: the scheduled deliveries, the people who repair them, the job that looks after the files."""
 # Commits are dated by their own words, so that the story's clock is the one time travel uses.
 _DATED = {"delta.enableInCommitTimestamps": "true"}
-AIRPORTS = ["EWR", "JFK", "LGA"]
+AIRPORTS = ("EWR", "JFK", "LGA")
 # Rows of a file: by day, then by scheduled time, then by what tells two flights of a minute apart.
 ORDER = ("flight_date", "sched_dep_time", "carrier", "flight", "origin", "dest")
 
@@ -69,7 +69,7 @@ class Lake:
             case Load() as load:
                 return self._load(load, at, step.note)
             case ReplacePeriod(period):
-                rows = _in_order(self._rows(f.col("period") == period).coalesce(1))
+                rows = _in_order(self._rows(f"period = {period}").coalesce(1))
                 self._write(rows, self.flights, at, step.note, "overwrite", DESK, replaceWhere=f"period = {period}")
                 return f"flights: period {period} overwritten"
             case CorrectDay(day):
@@ -105,7 +105,7 @@ class Lake:
         )
 
     def _load(self, load: Load, at: datetime, note: str) -> str:
-        rows = self._rows(f.col("flight_date").between(load.first, load.last))
+        rows = self._rows(f"flight_date BETWEEN '{load.first}' AND '{load.last}'")
         if load.fault is not None:
             rows = inject_fault(rows, load.fault)
         self._write(_in_files(rows, load.by_airport), self.flights, at, note, statistics=load.statistics)
@@ -116,7 +116,7 @@ class Lake:
         statistics = lv.open_table(self.flights).statistics(columns=["flight_date"]).unnest("flight_date")
         whole = statistics.filter(pl.col("min") == day, pl.col("max") == day, pl.col("null_count") == 0)
         paths = whole["_path"].to_list()
-        rows = _in_files(self._rows(f.col("flight_date") == day), by_airport=True)
+        rows = _in_files(self._rows(f"flight_date = '{day}'"), by_airport=True)
         self._write(rows, self.flights, at, note, "overwrite", DESK, replaceFiles=json.dumps(paths))
         return f"flights: {day} corrected, {len(paths)} files replaced"
 
@@ -153,8 +153,9 @@ class Lake:
             end.add([])
         return f"flights: {only.height} files of version {version} vacuumed"
 
-    def _rows(self, where: Column) -> DataFrame:
-        return self.source.where(where).select(*self.columns)
+    def _rows(self, where: str) -> DataFrame:
+        """(Of a column that is an object or a name, four calls go to the JVM, of an expression one.)"""
+        return self.source.where(where).selectExpr(*self.columns)
 
     def _schema(self) -> Schema:
         return from_spark(self.source.select(*self.columns).schema)
@@ -180,7 +181,7 @@ def _in_files(rows: DataFrame, by_airport: bool) -> DataFrame:
     """The rows in order, as one Spark partition, or one for each airport; each becomes a file."""
     if not by_airport:
         return _in_order(rows.coalesce(1))
-    airport = f.array_position(f.lit(AIRPORTS), f.col("origin")).cast("int") - 1
+    airport = f.expr(f"CAST(array_position(array{AIRPORTS}, origin) AS INT) - 1")
     return _in_order(rows.repartitionById(len(AIRPORTS), airport))
 
 
