@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
+from streamlit.testing.v1 import local_script_runner
 
 from lakeview.app import chart_specs
 from lakeview.app.query import runner, worker
@@ -26,6 +27,24 @@ def components_are_looked_for_once() -> Iterator[None]:
     """Every app of AppTest reads what each installed package says of itself, for components: half of a test's time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def a_run_is_waited_for_by_its_thread() -> Iterator[None]:
+    """AppTest looks a thousand times a second whether its script has ended, and takes the interpreter's lock from it
+    each time."""
+
+    def wait(running: local_script_runner.LocalScriptRunner, timeout: float) -> None:
+        thread = running._script_thread
+        assert thread is not None
+        thread.join(timeout)
+        if thread.is_alive():
+            running.request_stop()
+            pytest.fail(f"the script has run for {timeout} seconds")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_script_runner, "require_widgets_deltas", wait)
         yield
 
 
