@@ -60,17 +60,17 @@ class States:
         """The partition columns in a state."""
         return partition_fields(self.schema(state), state.metadata.partition_columns or [])
 
-    def mappings(self, earlier: Replay, later: Replay) -> Iterator[Schema]:
-        """The schemas with which column mapping ended between two versions, newest first: since then the names of
-        columns are those in files."""
-        may_have_ended = any(f.stored_name == f.name for f in self.schema(later))
-        if not may_have_ended or not any(supports_column_mapping(s.table_protocol) for s in (earlier, later)):
-            return
-        for version in reversed(self._definitions.changes(earlier.version, later.version)):
+    def mappings(self, earlier: Replay, later: Replay) -> Iterator[tuple[Schema, Schema]]:
+        """The schemas before and after column mapping ended or began between two versions, newest first: files have
+        other names for columns then."""
+        if all(_is_mapped(state) for state in (earlier, later)):
+            may_differ = any(f.stored_name == f.name for f in self.schema(later))
+        else:
+            may_differ = any(supports_column_mapping(state.table_protocol) for state in (earlier, later))
+        for version in reversed(self._definitions.changes(earlier.version, later.version) if may_differ else ()):
             before, after = self._replay(version - 1), self._replay(version)
-            modes = [column_mapping_mode(state.table_protocol, state.properties) for state in (before, after)]
-            if modes[0] != "none" == modes[1]:
-                yield self.schema(before)
+            if _is_mapped(before) != _is_mapped(after):
+                yield self.schema(before), self.schema(after)
 
     def leaves(self, state: Replay, columns: Sequence[str] | None) -> list[Leaf]:
         """The columns that have statistics in a state; errors as `physical_leaves`."""
@@ -127,6 +127,10 @@ class States:
         usable = [s for s in bases if s.version >= floor or s.version in self._log.tips]
         newest = max(usable, key=lambda s: s.version, default=None)
         return newest if newest and self._log.has_commits(newest.version + 1, segment.version) else None
+
+
+def _is_mapped(state: Replay) -> bool:
+    return column_mapping_mode(state.table_protocol, state.properties) != "none"
 
 
 def _drop_oldest(cache: dict[int, Replay] | dict[int, Schema]) -> None:

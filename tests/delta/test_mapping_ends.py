@@ -97,3 +97,25 @@ def test_a_column_that_was_renamed_within_a_range_is_named_with_the_version(tmp_
     with pytest.raises(InvalidRequestError, match=f"in version {renamed} column a was renamed to b"):
         table.changes(first)
     assert table.changes(renamed or 0).collect().is_empty()
+
+
+def test_a_restore_begins_the_mapping_that_ended_with_the_names_of_then(tmp_path: Path) -> None:
+    table = mapped_table(tmp_path)
+    first = table.append(rows_of(1))
+    assert first is not None
+    turn_off(table, "columnMapping")
+    between = table.append(rows_of(2))
+    assert between is not None
+    table.restore(first)
+    table.append(rows_of(3))
+    assert lines(table.changes(between).collect(), "_commit_version", "_change_type", "id", "a") == [
+        (between, "insert", 2, "a2"),
+        (between + 1, "delete", 1, "a1"),
+        (between + 1, "delete", 2, "a2"),
+        (between + 1, "insert", 1, "a1"),
+        (between + 2, "insert", 3, None),
+    ]
+    for base, ids in ((first, [3]), (between, [1, 1, 2, 3])):
+        rows = table.difference(base).collect()
+        assert sorted(rows["id"]) == ids
+        assert rows.filter(pl.col("id") == 2)["a"].to_list() == ["a2"] * (base == between)

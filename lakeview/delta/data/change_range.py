@@ -188,16 +188,20 @@ def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, sta
 def _seen_from(layouts: Sequence[Layout], at: int, schema: Schema) -> Schema:
     """The schema of the last of these layouts as files have it while the one at this place holds."""
     for before, after in reversed(list(pairwise(layouts[at:]))):
-        if before.mapping != "none" and after.mapping == "none":
-            schema = as_before(schema, before.schema)
+        if _names_change(before, after):
+            schema = as_before(schema, before.schema, after.schema)
     return schema
 
 
 def _columns_before(layouts: Sequence[Layout], schema: Schema) -> Iterator[Columns]:
-    """The columns of the last layout as files have them until column mapping ends, each time that it does."""
+    """The columns of the last layout as files have them until column mapping ends, or begins, each time."""
     for i, (before, after) in enumerate(pairwise(layouts)):
-        if before.mapping != "none" and after.mapping == "none":
+        if _names_change(before, after):
             yield _columns(before, _seen_from(layouts, i, schema), after.version)
+
+
+def _names_change(before: Layout, after: Layout) -> bool:
+    return (before.mapping == "none") != (after.mapping == "none")
 
 
 def _columns(layout: Layout, schema: Schema, until: int | None) -> Columns:

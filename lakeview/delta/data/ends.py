@@ -19,17 +19,17 @@ End = tuple[Replay, Schema]
 """A version and its schema."""
 
 
-def end_difference(base: End, version: End, mappings: Iterable[Schema], root: str) -> Difference:
+def end_difference(base: End, version: End, mappings: Iterable[tuple[Schema, Schema]], root: str) -> Difference:
     """What the files of two versions do not share, read as the later version's columns; either may come first.
 
-    `mappings`: the schemas with which column mapping ended between the two, newest first.
+    `mappings`: the schemas before and after column mapping ended or began between the two, newest first.
     InvalidRequestError (kind incompatible-schema-change) where a column of both has become of another type. A column
     that the later version has no more is not compared, one that the earlier has not yet is null there.
     """
     earlier, later = sorted((base, version), key=lambda end: end[0].version)
     earlier_schema = later[1]
-    for mapping in mappings:
-        earlier_schema = as_before(earlier_schema, mapping)
+    for before, after in mappings:
+        earlier_schema = as_before(earlier_schema, before, after)
     _check_types(earlier, (later[0], earlier_schema), root)
     schemas = {later[0].version: later[1], earlier[0].version: earlier_schema}
     scans, columns = zip(*(_scan(end, schemas[end[0].version], root) for end in (base, version)), strict=True)

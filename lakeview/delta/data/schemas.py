@@ -197,32 +197,36 @@ def logical_name(schema: Schema, physical: Path) -> str | None:
     return leaf_name(path) if path else None
 
 
-def as_before(schema: Schema, mapping: Schema) -> Schema:
-    """Columns with the physical names and ids that they have in files from before column mapping ended.
+def as_before(schema: Schema, before: Schema, after: Schema) -> Schema:
+    """Columns with the physical names and ids that they have in files from before column mapping ended, or began.
 
-    `mapping`: the schema with which it ended; from then on the names of columns are those in files. A column that came
-    later is in none of the older files, whatever the names in these.
+    `before`, `after`: the schemas on either side, whose columns are the same if their names are. One that is not in
+    both is in none of the older files, whatever the names in these.
     """
-    return Schema(_fields_before(schema, mapping))
+    return Schema(_fields_before(schema, before, after))
 
 
-def _fields_before(fields: Iterable[Field], mapping: Iterable[Field]) -> tuple[Field, ...]:
-    by_name = {f.name: f for f in mapping}
-    return tuple(_field_before(f, by_name.get(f.stored_name)) for f in fields)
+def _fields_before(fields: Iterable[Field], before: Iterable[Field], after: Iterable[Field]) -> tuple[Field, ...]:
+    by_name = {field.name: field for field in before}
+    sides = {field.stored_name: (by_name[field.name], field) for field in after if field.name in by_name}
+    return tuple(_field_before(field, sides.get(field.stored_name)) for field in fields)
 
 
-def _field_before(field: Field, mapping: Field | None) -> Field:
-    if mapping is None:
+def _field_before(field: Field, sides: tuple[Field, Field] | None) -> Field:
+    if sides is None:
         return replace(field, id=None, physical_name=_NOWHERE)
-    return replace(field, type=_type_before(field.type, mapping.type), id=mapping.id, physical_name=mapping.stored_name)
+    before, after = sides
+    type_ = _type_before(field.type, before.type, after.type)
+    return replace(field, type=type_, id=before.id, physical_name=before.stored_name)
 
 
-def _type_before(type_: DataType, mapping: DataType) -> DataType:
-    match type_, mapping:
-        case StructType(fields), StructType(others):
-            return StructType(_fields_before(fields, others))
-        case ArrayType(element), ArrayType(other):
-            return replace(type_, element=_type_before(element, other))
-        case MapType(key, value), MapType(other_key, other_value):
-            return replace(type_, key=_type_before(key, other_key), value=_type_before(value, other_value))
+def _type_before(type_: DataType, before: DataType, after: DataType) -> DataType:
+    match type_, before, after:
+        case StructType(fields), StructType(older), StructType(newer):
+            return StructType(_fields_before(fields, older, newer))
+        case ArrayType(element), ArrayType(older), ArrayType(newer):
+            return replace(type_, element=_type_before(element, older, newer))
+        case MapType(key, value), MapType(older_key, older), MapType(newer_key, newer):
+            key = _type_before(key, older_key, newer_key)
+            return replace(type_, key=key, value=_type_before(value, older, newer))
     return type_
