@@ -161,6 +161,20 @@ def test_a_table_whose_newest_commit_was_put_twice_is_still_the_same(tmp_path: P
         tables["alone"].append(pa.table({"id": [1]}))
 
 
+def test_a_table_that_was_deleted_is_not_said_to_be_there(tmp_path: Path) -> None:
+    with object_server() as server:
+        server.ignores_conditions = True
+        address = f"{server.bucket()}/t"
+        options = server.options("s3") | {"commit_coordinator": f"sqlite:///{tmp_path}/commits.db"}
+        lv.create_table(address, {"id": "long"}, storage_options=options)
+        storage = open_storage(address, options=options)
+        for name in storage.walk()["name"]:
+            storage.delete(name)
+        with pytest.raises(CommitConflictError, match="stay claimed in the commit coordinator") as caught:
+            lv.create_table(address, {"id": "long"}, storage_options=options)
+        assert (caught.value.kind, caught.value.version) == ("claimed", 0)
+
+
 def test_an_address_is_claimed_once_and_stays_claimed(tmp_path: Path) -> None:
     one, other = SqliteCoordinator(str(tmp_path / "c.db")), SqliteCoordinator(str(tmp_path / "c.db"))
     assert one.unfinished_bytes("a") is None

@@ -147,8 +147,9 @@ def put_first(
 
     # the store may try again by itself, or its reply be lost: the file that is there may be ours
     creation = ExclusivePut(storage, lambda path: storage.read(path) == data, unknown_outcome)
-    if not creation.put(f"{LOG_FOLDER}/{commit_name(0)}", data):
-        raise _table_exists(storage)
+    path = f"{LOG_FOLDER}/{commit_name(0)}"
+    if not creation.put(path, data):
+        raise _table_exists(storage) if storage.exists(path) else _table_was_deleted(storage)
 
 
 def check_no_table(storage: Storage) -> None:
@@ -192,6 +193,15 @@ def _table_exists(storage: Storage) -> CommitConflictError:
         f"{storage.root} holds a table already",
         fix="open it, or choose another address",
         kind="table-exists",
+        version=0,
+    )
+
+
+def _table_was_deleted(storage: Storage) -> CommitConflictError:
+    return CommitConflictError(
+        f"{storage.root} held a table, whose versions stay claimed in the commit coordinator though its log is gone",
+        fix="delete its claims, from the coordinator if no writer is at work, or choose another address",
+        kind="claimed",
         version=0,
     )
 
