@@ -1,6 +1,7 @@
 """An object of a store as a seekable file: its end in memory, the rest in ranges that are read ahead."""
 
 import io
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -29,21 +30,14 @@ class SeekableFile(io.RawIOBase):
         return len(data)
 
 
-class ObjectFile(SeekableFile):
-    """Bytes of an object, read by `read_range(start, length)`. `tail`: those from `tail_start` to its end.
+class SizedFile(SeekableFile):
+    """A file of a known size, whose bytes from one place to another a subclass gives. Not safe to use from several
+    threads."""
 
-    Not safe to use from several threads.
-    """
-
-    def __init__(self, size: int, tail_start: int, tail: bytes, read_range: Callable[[int, int], bytes]) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
         self._size = size
-        self._tail_start = tail_start
-        self._tail = tail
-        self._read_range = read_range
         self._at = 0
-        self._block_start = 0
-        self._block = b""
 
     def tell(self) -> int:
         return self._at
@@ -61,6 +55,22 @@ class ObjectFile(SeekableFile):
         data = self._bytes(start, end) if end > start else b""
         self._at = start + len(data) if data else self._at
         return data
+
+    @abstractmethod
+    def _bytes(self, start: int, end: int) -> bytes:
+        """Those from `start` to `end`, which lie in the file."""
+
+
+class ObjectFile(SizedFile):
+    """Bytes of an object, read by `read_range(start, length)`. `tail`: those from `tail_start` to its end."""
+
+    def __init__(self, size: int, tail_start: int, tail: bytes, read_range: Callable[[int, int], bytes]) -> None:
+        super().__init__(size)
+        self._tail_start = tail_start
+        self._tail = tail
+        self._read_range = read_range
+        self._block_start = 0
+        self._block = b""
 
     def _bytes(self, start: int, end: int) -> bytes:
         if start >= self._tail_start:

@@ -59,13 +59,13 @@ class ObjectStorage(Storage):
         before it are not asked for."""
         self.count("list")
         place, key = self._at(folder)
-        objects = self._after(place, key, start) if start and _in_order(place) else self._in(place, key)
-        entries = [(_base(e), int(e["size"]), _milliseconds(e)) for e in objects]
+        objects: Sequence[Any]
+        if start and _in_order(place):
+            objects = self._after(place, key, start)
+        else:
+            objects = self._call(place, key, lambda c: c.list_with_delimiter(key or None)["objects"])
+        entries = [(posixpath.basename(str(e["path"])), int(e["size"]), _milliseconds(e)) for e in objects]
         return sorted(e for e in entries if e[0] >= start)
-
-    def _in(self, place: ObjectPlace, key: str) -> Sequence[Any]:
-        """The objects of a folder itself."""
-        return cast("Sequence[Any]", self._call(place, key, lambda c: c.list_with_delimiter(key or None)["objects"]))
 
     def _after(self, place: ObjectPlace, key: str, start: str) -> list[Any]:
         """The objects of a folder itself, from a name on. The listing is one of all that lies below, in order: a folder
@@ -276,10 +276,6 @@ def _next(pages: Iterator[Any], _client: object) -> Any:
 def _in_order(place: ObjectPlace) -> bool:
     """Whether the store lists by name, and can begin at one."""
     return place.kind != AZURE and not place.bucket.endswith("--x-s3")  # S3 Express lists in no order
-
-
-def _base(entry: Mapping[str, Any]) -> str:
-    return posixpath.basename(str(entry["path"]))
 
 
 def _milliseconds(entry: Mapping[str, Any]) -> int:

@@ -85,7 +85,11 @@ def read_answer(
     for number, data in enumerate(lines, 1):
         if page.end is not None:
             raise broken_protocol(f"line {number} comes after the end of the stream")
-        _take(page, _parse(data, number), number)
+        try:
+            line = parse_line(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise broken_protocol(f"line {number} cannot be read: {error}") from error
+        _take(page, line, number)
     if page.end is not None and page.end.error_message:
         raise SharingError(
             f"the server broke off: {server_text(mask(page.end.error_message))}",
@@ -98,13 +102,6 @@ def read_answer(
         missing = "protocol" if page.protocol is None else "metaData"
         raise broken_protocol(f"the answer has no {missing} line", "incomplete-answer")
     return Answer(_head(page.protocol, page.metadata, version), page.files, page.schemas, page.end)
-
-
-def _parse(data: bytes, number: int) -> Line:
-    try:
-        return parse_line(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise broken_protocol(f"line {number} cannot be read: {error}") from error
 
 
 def _take(page: _Page, line: Line, number: int) -> None:
@@ -123,7 +120,8 @@ def _take(page: _Page, line: Line, number: int) -> None:
         for kind in _KINDS:
             file: FileLine | None = getattr(line, kind)
             if file is not None:
-                _check_file(file, number)
+                if file.delta_single_action is None and (file.url is None or file.size is None):
+                    raise broken_protocol(f"line {number} is a file without {'url' if file.url is None else 'size'}")
                 page.files.append((kind, file))
 
 
@@ -151,11 +149,6 @@ def require_url_access(modes: Sequence[str] | None, table: str) -> None:
             place="accessModes",
             kind="unsupported-access-mode",
         )
-
-
-def _check_file(file: FileLine, number: int) -> None:
-    if file.delta_single_action is None and (file.url is None or file.size is None):
-        raise broken_protocol(f"line {number} is a file without {'url' if file.url is None else 'size'}")
 
 
 def _head(protocol: ProtocolLine, metadata: MetadataLine, version: int) -> Head:

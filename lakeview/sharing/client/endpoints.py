@@ -21,7 +21,7 @@ from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.login import log_in
 from lakeview.sharing.client.pages import Pages
 from lakeview.sharing.client.profile import Profile, TableName
-from lakeview.sharing.client.refusals import RetryLaterError, failure
+from lakeview.sharing.client.refusals import failure
 from lakeview.sharing.protocol.messages import (
     CAPABILITIES_HEADER,
     JSON,
@@ -252,7 +252,9 @@ class SharingClient:
                 if response.is_success:
                     return read(response)
                 body = b"" if call.method == "HEAD" else self.http.body(response, self.http.limits.body)
-                raise self._failure(response, body, call)
+                if response.status_code == 405:
+                    raise SharingError(f"the server knows no {call.method} of {call.what}", kind="method-not-allowed")
+                raise failure(response, self._mask(body.decode(errors="replace")).encode(), call.what)
 
         def twice() -> T:
             try:
@@ -263,11 +265,6 @@ class SharingClient:
             return attempt()
 
         return self.http.with_retries(twice, url)
-
-    def _failure(self, response: httpx.Response, body: bytes, call: _Call) -> LakeviewError | RetryLaterError:
-        if response.status_code == 405:
-            return SharingError(f"the server knows no {call.method} of {call.what}", kind="method-not-allowed")
-        return failure(response, self._mask(body.decode(errors="replace")).encode(), call.what)
 
     def _mask(self, text: str) -> str:
         """A text of the server without the secrets that it was sent."""

@@ -107,12 +107,15 @@ class Http:
         try:
             with self._client.stream(method, url, headers=dict(headers), content=content) as response:
                 if not self.limits.private:  # a name may lead elsewhere than when it was looked up
-                    _check_peer(response, host)
+                    peer = response.extensions["network_stream"].get_extra_info("server_addr")
+                    if peer is None or not _is_public(str(peer[0])):
+                        raise _private(host, "the answer of a request")
                 yield response
         except self._transport_errors as error:
+            reason = without_control(str(error)) or type(error).__name__
             raise RetryLaterError(
                 StoreUnavailableError(
-                    f"{host} does not answer as it should: {_reason(error)}",
+                    f"{host} does not answer as it should: {reason}",
                     fix="try again; check that the server runs and can be reached from here",
                     place=host,
                 )
@@ -251,12 +254,6 @@ def _refuse_private(host: str, port: int | None, what: str) -> None:
         raise _private(host, what)
 
 
-def _check_peer(response: httpx.Response, host: str) -> None:
-    peer = response.extensions["network_stream"].get_extra_info("server_addr")
-    if peer is None or not _is_public(str(peer[0])):
-        raise _private(host, "the answer of a request")
-
-
 def _is_public(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0]).is_global
 
@@ -268,7 +265,3 @@ def _private(host: str, what: str) -> AccessDeniedError:
         place=host,
         kind="private-address",
     )
-
-
-def _reason(error: Exception) -> str:
-    return without_control(str(error)) or type(error).__name__

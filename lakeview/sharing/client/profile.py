@@ -189,9 +189,9 @@ def parse_profile(data: bytes, address: str, *, readable_by_others: bool = False
         )
     kind = BEARER if file.share_credentials_version == 1 else _TYPES.get(file.type)
     if kind is None:
+        type_text = f"type {file.type}" if file.type in _OTHER_TYPES else "another type"
         raise UnsupportedTableError(
-            f"the profile {address} asks for credentials of {_type_text(file.type)}, which this client does not "
-            "implement",
+            f"the profile {address} asks for credentials of {type_text}, which this client does not implement",
             fix=f"ask for a profile with one of: {', '.join(sorted(set(_TYPES.values())))}",
             place="type",
             kind="unsupported-profile",
@@ -229,10 +229,6 @@ def _login(file: _File, kind: str, address: str) -> tuple[str, Secret]:
     if not secret.isascii() or not secret.isprintable():
         raise _bad(address, f"has a {field} that no header can carry", field)
     return user, Secret(secret)
-
-
-def _type_text(name: str) -> str:
-    return f"type {name}" if name in _OTHER_TYPES else "another type"
 
 
 def _expiry(text: str | None, address: str) -> datetime | None:

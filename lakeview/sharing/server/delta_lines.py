@@ -109,7 +109,8 @@ def action_row(
             body["stats"] = action["stats"]
         return parquet_row(kind, path, body, scheme)
     fields = without_nulls({**action, "partitionValues": values, "deletionVector": _vector_action(vector)})
-    return delta_row(action_kind, path, fields, _servable_vector_path(vector), common, scheme)
+    vector_file = None if vector is None else vector_path(vector)  # None for an inline one
+    return delta_row(action_kind, path, fields, None if vector_file is None else servable(vector_file), common, scheme)
 
 
 def _vector_action(vector: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -125,9 +126,3 @@ def _vector_action(vector: Mapping[str, Any] | None) -> dict[str, Any] | None:
             "cardinality": vector["cardinality"],
         }
     )
-
-
-def _servable_vector_path(vector: Mapping[str, Any] | None) -> str | None:
-    """The file of a deletion vector; None for an inline one. Refusal for one outside the table."""
-    path = None if vector is None else vector_path(vector)
-    return None if path is None else servable(path)

@@ -1,7 +1,7 @@
 """A Delta table to what the server asks of one: the log's own actions, written as the protocol wants them; of a range
 of commits change files where a commit recorded them, else adds and removes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,6 @@ import polars as pl
 from lakeview.delta.sharing import (
     AddCDCFile,
     AddFile,
-    ChangedFile,
     ChangeLog,
     CommitChanges,
     DeltaTable,
@@ -165,23 +164,17 @@ class ChangeLines:
         self._range = change_range
         self._metadata = log.metadata(change_range.start, change_range.end)
         self._protocols = log.protocols(change_range.start, change_range.end)
-        self._require_feed()
-        self._require_reader()
-        self._times = dict(log.times().select("version", pl.col("timestamp").dt.epoch("ms")).iter_rows())
-
-    def _require_feed(self) -> None:
         for version, document in sorted(self._metadata.items()):
-            if self._range.feed and not records_changes(document):
-                raise not_recorded(self._range.start, self._range.end, version)
-
-    def _require_reader(self) -> None:
-        first = self._protocols[self._range.start].min_reader_version
+            if change_range.feed and not records_changes(document):
+                raise not_recorded(change_range.start, change_range.end, version)
+        first = self._protocols[change_range.start].min_reader_version
         for version, protocol in sorted(self._protocols.items()):
-            if protocol.min_reader_version > first and self._range.response_format is ResponseFormat.PARQUET:
+            if protocol.min_reader_version > first and change_range.response_format is ResponseFormat.PARQUET:
                 raise bad_parameter(
                     f"Delta protocol version ({protocol.min_reader_version}) of version {version} is too new for what "
                     f"was read so far ({first})"
                 )
+        self._times = dict(log.times().select("version", pl.col("timestamp").dt.epoch("ms")).iter_rows())
 
     def batches(self) -> Iterator[ChangeBatch]:
         """Batches of a few hundred rows: what is decoded ahead of them is one piece of the log, about 4 MiB."""
@@ -233,15 +226,12 @@ class ChangeLines:
         common: dict[str, Any] = {"version": commit.version}
         if (time := self._times.get(commit.version)) is not None:
             common["timestamp"] = time
+        response_format, scheme = self._range.response_format, self._range.scheme
         for file in commit.files(start):
-            yield self._row(file, common)
-
-    def _row(self, file: ChangedFile, common: Mapping[str, Any]) -> Row:
-        action, response_format = file.action, self._range.response_format
-        vector = None if isinstance(action, AddCDCFile) else vector_value(action.deletion_vector)
-        kinds, values = _KINDS[type(action)], file.partition_values
-        fields = {**msgspec.to_builtins(action), "size": file.size}
-        return action_row(*kinds, file.path, fields, values, vector, response_format, self._range.scheme, common)
+            action, kinds = file.action, _KINDS[type(file.action)]
+            vector = None if isinstance(action, AddCDCFile) else vector_value(action.deletion_vector)
+            fields = {**msgspec.to_builtins(action), "size": file.size}
+            yield action_row(*kinds, file.path, fields, file.partition_values, vector, response_format, scheme, common)
 
 
 _KINDS = {AddFile: ("add", "add"), RemoveFile: ("remove", "remove"), AddCDCFile: ("cdf", "cdc")}

@@ -16,7 +16,7 @@ from lakeview.sharing.protocol.messages import (
     parse_capabilities,
 )
 from lakeview.sharing.server import limits
-from lakeview.sharing.server.refusals import Refusal, bad_parameter, malformed_request, unsupported_form
+from lakeview.sharing.server.refusals import bad_parameter, malformed_request, unsupported_form
 
 BODY_BYTES = 2 << 20
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -172,14 +172,11 @@ def query_request(body: bytes) -> QueryRequest:
         values = {name: msgspec.json.decode(value) for name, value in texts.items()}
         request = msgspec.convert(values, QueryRequest, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise _wrong_type(str(error)) from error
+        text = str(error)
+        place = text.rpartition("`$.")[2].rstrip("`") if "`$." in text else "the body"
+        raise malformed_request(f"wrong type or Not a numeric value: {place[:100]}") from error
     _check(request)
     return request
-
-
-def _wrong_type(error: str) -> Refusal:
-    place = error.rpartition("`$.")[2].rstrip("`") if "`$." in error else "the body"
-    return malformed_request(f"wrong type or Not a numeric value: {place[:100]}")
 
 
 def _check(request: QueryRequest) -> None:
