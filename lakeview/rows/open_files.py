@@ -1,6 +1,8 @@
 """Rows to data files, one a partition: each is written row group by row group, and closed when it is large enough."""
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -23,6 +25,11 @@ _OPEN_BYTES = 256 << 20
 
 _FULL = 0.9
 """A file of this share of the target is closed: a small rest is no part worth writing."""
+
+_PUTS, _PUT_BYTES = 8, 32 << 20
+"""Files that are put into a remote store at once while others are written, and their bytes: an append to 97 partitions
+takes a fifth of the time where a request takes 30 ms. On this machine it would take a fifth more CPU, and no less time.
+"""
 
 _SAMPLE = 4_096
 
@@ -53,8 +60,7 @@ class OpenFile(Protocol[Facts]):
 
 
 class OpenFiles(Generic[Values, Result]):
-    """The files that rows go to. `new_file` begins one for the values of a partition; `results`: of those that are
-    written whole."""
+    """The files that rows go to. `new_file` begins one for the values of a partition; `remote`: their store is."""
 
     def __init__(
         self,
@@ -62,12 +68,15 @@ class OpenFiles(Generic[Values, Result]):
         *,
         rows_per_file: int = ROWS_PER_FILE,
         target_bytes: int | None = None,
+        remote: bool = False,
     ) -> None:
         self._new_file = new_file
         self._rows_per_file = rows_per_file
         self._target_bytes = target_bytes
         self._open: dict[Hashable, OpenFile[Result]] = {}
-        self.results: list[Result] = []
+        self._outcomes: list[Future[Result]] = []
+        self._pending_puts: deque[tuple[Future[Result], int]] = deque()
+        self._threads = ThreadPoolExecutor(_PUTS, thread_name_prefix="lakeview-put") if remote else None
 
     def write_all(
         self,
@@ -85,7 +94,15 @@ class OpenFiles(Generic[Values, Result]):
             for file in self._open.values():
                 file.discard()
             raise
-        return self.results
+        finally:
+            if self._threads is not None:
+                self._threads.shutdown()
+        return [outcome.result() for outcome in self._outcomes]
+
+    @property
+    def results(self) -> list[Result]:
+        """Of the files that are written whole."""
+        return [outcome.result() for outcome in self._outcomes if outcome.exception() is None]
 
     def _write_all(
         self,
@@ -125,8 +142,18 @@ class OpenFiles(Generic[Values, Result]):
             self._close(max(self._open, key=lambda key: self._open[key].size))
 
     def _close(self, key: Hashable) -> None:
-        self.results.append(self._open[key].close())
-        del self._open[key]
+        """Put a file into its store; a small one into a remote store while others are written."""
+        file = self._open.pop(key)
+        size = file.size
+        if self._threads is None or size > _PUT_BYTES:
+            outcome: Future[Result] = Future()
+            outcome.set_result(_close_whole(file))
+        else:
+            while sum(more for _, more in self._pending_puts) + size > _PUT_BYTES:
+                self._pending_puts.popleft()[0].result()
+            outcome = self._threads.submit(_close_whole, file)
+            self._pending_puts.append((outcome, size))
+        self._outcomes.append(outcome)
 
     def _room(self, file: OpenFile[Result], bytes_per_row: float) -> int:
         """How many rows a file still takes."""
@@ -138,6 +165,14 @@ class OpenFiles(Generic[Values, Result]):
     def _is_full(self, file: OpenFile[Result]) -> bool:
         target = self._target_bytes
         return file.rows >= self._rows_per_file or (target is not None and file.size >= _FULL * target)
+
+
+def _close_whole(file: OpenFile[Result]) -> Result:
+    try:
+        return file.close()
+    except BaseException:
+        file.discard()
+        raise
 
 
 def drop_encoder(encoder: pq.ParquetWriter | None) -> None:

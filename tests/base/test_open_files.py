@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import nullcontext
+from threading import Barrier
+
 import polars as pl
 import pyarrow as pa
+import pytest
 
 from lakeview.rows.open_files import OpenFiles, split_rows
 
@@ -51,3 +56,35 @@ def test_rows_of_two_zeros_are_two_partitions() -> None:
         "{'x': -0.0}",
         "{'x': 0.0}",
     ]
+
+
+class Put(Recorded):
+    """A file whose store answers when two are put at once, or not at all."""
+
+    def __init__(self, partition: int, at_once: Barrier, drops: list[int]) -> None:
+        super().__init__()
+        self.partition = partition
+        self.at_once = at_once
+        self.drops = drops
+
+    def close(self) -> list[int]:
+        self.at_once.wait(timeout=30)
+        if self.partition == 1:
+            raise OSError("no answer")
+        return [self.partition]
+
+    def discard(self) -> None:
+        self.drops.append(self.partition)
+
+
+@pytest.mark.parametrize(("partitions", "results", "drops"), [((0, 2), [[0], [2]], []), ((0, 1), [[0]], [1])])
+def test_files_are_put_into_a_remote_store_at_once(
+    partitions: tuple[int, ...], results: list[list[int]], drops: list[int]
+) -> None:
+    at_once, gone = Barrier(len(partitions)), list[int]()
+    files: OpenFiles[int, list[int]] = OpenFiles(lambda partition: Put(partition, at_once, gone), remote=True)
+    fails = pytest.raises(OSError, match="no answer") if drops else nullcontext()
+    with fails:
+        files.write_all([pa.record_batch({"id": [1]})], lambda rows: [(p, p, rows) for p in partitions])
+    assert (files.results, gone) == (results, drops)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("lakeview-put")]

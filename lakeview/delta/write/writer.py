@@ -78,7 +78,9 @@ def write_conformed(
     def new_file(values: dict[str, Any]) -> DataFile:
         return DataFile(context, values, store, clock, data_change=data_change, statistics=statistics)
 
-    files = OpenFiles(new_file, rows_per_file=context.rows_per_file, target_bytes=context.target_bytes)
+    files = OpenFiles(
+        new_file, rows_per_file=context.rows_per_file, target_bytes=context.target_bytes, remote=store.remote
+    )
     try:
         return files.write_all(batches, lambda rows: _partitions(rows, context))
     except BaseException:

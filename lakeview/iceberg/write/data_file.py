@@ -181,6 +181,7 @@ def write_files(
         lambda partition: DataFile(context, partition, storage),
         rows_per_file=context.rows_per_file,
         target_bytes=context.target_bytes,
+        remote=storage.remote,
     )
     try:
         return files.write_all(_conform_batches(context, batches, check), lambda rows: partitions(rows, context))
