@@ -3,10 +3,12 @@ same files, byte for byte."""
 
 from __future__ import annotations
 
+import heapq
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from itertools import pairwise
+from itertools import pairwise, starmap
+from operator import itemgetter
 
 import numpy as np
 import polars as pl
@@ -203,14 +205,10 @@ class SortedActions:
 
 
 def _part_by_part(spools: Mapping[str, Spool]) -> Iterator[Group]:
-    of_kind = {kind: spool.groups() for kind, spool in spools.items()}
-    waiting = {kind: next(groups, None) for kind, groups in of_kind.items()}
-    while any(group is not None for group in waiting.values()):
-        part = min(group[0] for group in waiting.values() if group is not None)
-        for kind, groups in of_kind.items():
-            while (group := waiting[kind]) is not None and group[0] == part:
-                yield part, kind, group[1]
-                waiting[kind] = next(groups, None)
+    def groups_of(kind: str, spool: Spool) -> Iterator[Group]:
+        return ((part, kind, structs) for part, structs in spool.groups())
+
+    return heapq.merge(*starmap(groups_of, spools.items()), key=itemgetter(0))  # of one part, the first kind first
 
 
 def _few_actions(state: Replay, columns: Sequence[str], newest: pl.DataFrame | None) -> pl.DataFrame | None:
