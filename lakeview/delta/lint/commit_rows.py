@@ -1,5 +1,6 @@
 """Commits to the rows and file events that the log doctor's checks look at."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.audit.records import json_object, whole
+from lakeview.delta.audit.records import commit_record, whole
 from lakeview.delta.data.changes import cdc_actions
 from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions
@@ -54,21 +55,21 @@ def change_file_paths(commits: Sequence[Commit]) -> Iterator[str]:
 
 def commit_row(commit: Commit) -> dict[str, Any]:
     """The row of COMMITS_READ of one commit, without its version and time."""
-    infos = [i for i, a in enumerate(commit.actions) if _is_recorded(a.commit_info)]
-    body = json_object(bytes(commit.actions[infos[0]].commit_info)) if infos else {}
+    record = commit_record(commit)
+    infos = [i for i, action in enumerate(commit.actions) if _is_recorded(action.commit_info)]
     return {
         "protocols": sum(a.protocol is not None for a in commit.actions),
         "metadatas": sum(a.meta_data is not None for a in commit.actions),
         "infos": len(infos),
-        "txn_twice": _twice([a.txn.app_id for a in commit.actions if a.txn is not None]),
-        "domain_twice": _twice([a.domain_metadata.domain for a in commit.actions if a.domain_metadata is not None]),
+        "txn_twice": _twice([txn.app_id for txn in record.txns]),
+        "domain_twice": _twice([domain.domain for domain in record.domains]),
         "info_first": infos[:1] == [0],
-        "cdcs": sum(_is_recorded(a.cdc) for a in commit.actions),
-        "in_commit": whole(body.get("inCommitTimestamp")),
-        "read_version": whole(body.get("readVersion")),
-        "operation": body["operation"] if isinstance(body.get("operation"), str) else None,
-        "parameters": body["operationParameters"] if isinstance(body.get("operationParameters"), dict) else None,
-        "metrics": body["operationMetrics"] if isinstance(body.get("operationMetrics"), dict) else None,
+        "cdcs": record.change_files,
+        "in_commit": whole(record.info.get("inCommitTimestamp")),
+        "read_version": record.read_version,
+        "operation": record.operation,
+        "parameters": record.parameters or None,
+        "metrics": record.metrics,
     }
 
 
@@ -77,12 +78,7 @@ def _is_recorded(raw: msgspec.Raw) -> bool:
 
 
 def _twice(values: Sequence[str]) -> str | None:
-    earlier: set[str] = set()
-    for value in values:
-        if value in earlier:
-            return value
-        earlier.add(value)
-    return None
+    return next((value for value, number in Counter(values).items() if number > 1), None)
 
 
 def file_events(commits: Sequence[Commit], root: str) -> pl.DataFrame:
