@@ -9,14 +9,16 @@ import struct
 import uuid
 import zlib
 from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
 import pyroaring
 
-from lakeview.delta.log.paths import decode_path
+from lakeview.delta.log.paths import canonical, decode_path
 from lakeview.model.addresses import is_absolute
-from lakeview.model.errors import DataFileMissingError
+from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.rows.bitmaps import corrupt_vector, position_bitmap
 from lakeview.storage import Storage
 
@@ -54,6 +56,16 @@ def vector_file(storage_type: str, path_or_inline_dv: str) -> str | None:
 def file_of(unique_id: str) -> str | None:
     """The file in a deletion vector's unique id (`storageType`, `pathOrInlineDv`, `@offset`); errors as above."""
     return vector_file(unique_id[:1], _OFFSET.sub("", unique_id[1:]))
+
+
+def vector_keys(unique_ids: pl.Series, root: str, *, strict: bool = True) -> pl.Series:
+    """The keys of the files that deletion vectors lie in, inline ones left out; errors as `file_of`, unless not
+    `strict`: then a vector without a readable id names none."""
+    names: list[str | None] = []
+    for unique_id in unique_ids.drop_nulls().unique():
+        with nullcontext() if strict else suppress(CorruptTableError):
+            names.append(file_of(unique_id))
+    return canonical(pl.Series("key", [n for n in names if n is not None], dtype=pl.String), root)
 
 
 def z85_encoded(data: bytes) -> str:

@@ -1,11 +1,10 @@
 """Live files: their paths, partition values and deletion vectors, and whether the store has them."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import polars as pl
 
-from lakeview.delta.data.deletion_vectors import DeletionVector, file_of
+from lakeview.delta.data.deletion_vectors import DeletionVector, vector_keys
 from lakeview.delta.data.partition_values import parse_values, partition_fields
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts
@@ -154,7 +153,7 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
         [
             actions["key"],
             facts.change_files,
-            _vector_names(actions["deletion_vector"].drop_nulls().unique(), facts.storage.root),
+            vector_keys(actions["deletion_vector"], facts.storage.root, strict=False),
         ]
     ).unique()
     alone = leftovers(facts.folder.filter(~pl.col("name").is_in(names.implode())), facts.now)
@@ -181,15 +180,6 @@ _REMEDIES = {
     (True, True): "a cleanup of the log removes them",
 }
 """By whether some and all of them lie in the log's folder."""
-
-
-def _vector_names(unique_ids: pl.Series, root: str) -> pl.Series:
-    """The files that deletion vectors lie in, as keys; a vector without a readable id names none."""
-    names = []
-    for unique_id in unique_ids:
-        with suppress(CorruptTableError):
-            names.append(file_of(unique_id))
-    return canonical(pl.Series("key", [n for n in names if n is not None], dtype=pl.String), root)
 
 
 def partition_values(facts: LogFacts) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 import polars as pl
 
-from lakeview.delta.data.deletion_vectors import file_of
+from lakeview.delta.data.deletion_vectors import vector_keys
 from lakeview.delta.log.actions import AddCDCFile
 from lakeview.delta.log.commits import RAW_LINES, mentions, parse_lines
 from lakeview.delta.log.file_actions import IDENTITY, newest_actions
@@ -46,7 +46,7 @@ def needed_files(table: Target, versions: Iterable[int], cutoff: datetime, now: 
         actions = newest_actions(table.log.each_piece(recent), root, [])
         frames.append(actions.filter(~pl.col("added")).select(IDENTITY))
     files = pl.concat(frames)
-    keys = pl.concat([files["key"], vector_files(files["deletion_vector"], root), _change_files(table, recent)])
+    keys = pl.concat([files["key"], vector_keys(files["deletion_vector"], root), _change_files(table, recent)])
     return _by_place(keys.unique(), root)
 
 
@@ -59,14 +59,8 @@ def expired_files(table: Target, cutoff: datetime) -> pl.DataFrame:
     removes = pl.concat([state.removes(columns), of_commits.filter(~pl.col("added"))], how="diagonal")
     # one without a timestamp has expired
     old = removes.filter((pl.col("modified") < milliseconds(cutoff)).fill_null(value=True))
-    vectors = vector_files(old["deletion_vector"], table.storage.root).alias("key").to_frame()
+    vectors = vector_keys(old["deletion_vector"], table.storage.root).alias("key").to_frame()
     return pl.concat([old.select("key", *columns), vectors], how="diagonal").unique("key", keep="last")
-
-
-def vector_files(unique_ids: pl.Series, root: str) -> pl.Series:
-    """The keys of the files that deletion vectors lie in, inline ones left out."""
-    names = [file_of(unique_id) for unique_id in unique_ids.drop_nulls().unique()]
-    return canonical(pl.Series("key", [n for n in names if n is not None], dtype=pl.String), root)
 
 
 def added_since(table: Target, version: int) -> set[str]:
@@ -79,7 +73,7 @@ def added_since(table: Target, version: int) -> set[str]:
     actions = newest_actions(table.log.each_piece(later), table.storage.root, [])
     if actions.is_empty():
         return set()
-    keys = pl.concat([actions["key"], vector_files(actions["deletion_vector"], table.storage.root)])
+    keys = pl.concat([actions["key"], vector_keys(actions["deletion_vector"], table.storage.root)])
     return set(_by_place(keys, table.storage.root))
 
 
