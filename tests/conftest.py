@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import ipaddress
+import logging
 import os
 import re
 import shutil
@@ -114,6 +115,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     gc.set_threshold(10_000)  # instead of 700: what tests make is dropped soon, and most collections free nothing
     gc.enable()
+    # Streamlit's sixty loggers give nothing on, and pytest would hang its two handlers on each, three times a test.
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith("streamlit."):
+            logging.getLogger(name).propagate = True
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist says nothing of its types
