@@ -293,5 +293,5 @@ class LocalStorage(Storage):
 
     def delete(self, path: str) -> None:
         self.count("delete")
-        with ErrorTranslation(path), suppress(FileNotFoundError):
+        with ErrorTranslation(path), suppress(FileNotFoundError, IsADirectoryError):
             os.unlink(self.resolve(path))
