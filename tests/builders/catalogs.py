@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import CommitTableRequest
 
+from tests.builders.http_servers import http_server
 from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]
@@ -241,15 +242,8 @@ def _error(status: int, kind: str, message: str) -> Answer:
 @contextmanager
 def rest_catalog(state: RestState) -> Iterator[str]:
     """The address of a REST catalog on this machine that holds `state`, which may be changed while it runs."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"state": state}))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with http_server(type("Handler", (_Handler,), {"state": state})) as address:
+        yield address
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from hashlib import md5
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 from lakeview.model.clock import system_clock
+from tests.builders.http_servers import http_server
 
 PAGE = 1000
 """Objects of one page of a listing."""
@@ -309,17 +310,8 @@ def object_server() -> Iterator[ObjectServer]:
     """A server on a port of its own, which ends with the block."""
     state = ObjectServer()
     handler: Any = type("Handler", (_Handler,), {"store": state})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    state.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with http_server(handler) as state.endpoint:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 AZURE_KEY = b64encode(b"no secret").decode()

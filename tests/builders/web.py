@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from tests.builders.http_servers import http_server
 
 
 @dataclass
@@ -65,14 +66,5 @@ class _Handler(SimpleHTTPRequestHandler):
 def web_server(folder: Path, *, lists: bool = True, ranges: bool = True) -> Iterator[WebServer]:
     """A server of a folder, on a port of its own, which ends with the block."""
     state = WebServer(lists, ranges)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder), server_state=state))
-    server.daemon_threads = True
-    state.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with http_server(partial(_Handler, directory=str(folder), server_state=state)) as state.address:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

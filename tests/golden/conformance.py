@@ -6,10 +6,12 @@ The folder's own README says what each field means; null means "not known", neve
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -121,6 +123,15 @@ def conformance_root() -> Path:
     """Where the conformance tables are looked for: LAKEVIEW_CONFORMANCE, else beside the project."""
     value: Any = os.environ.get("LAKEVIEW_CONFORMANCE")
     return Path(value).expanduser() if value else ROOT.parent / "shared" / "conformance"
+
+
+def require_tables(tables: Sequence[object]) -> None:
+    """Skip the test without conformance tables, or fail it where they have to be."""
+    if not tables:
+        reason = f"no conformance tables at {conformance_root()} (LAKEVIEW_CONFORMANCE says where they are)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
 
 
 def delta_tables() -> list[GoldenTable]:

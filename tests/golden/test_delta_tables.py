@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
 
 from lakeview.model.errors import UnsupportedTableError
-from tests.golden.conformance import GoldenTable, conformance_root, delta_tables
+from tests.golden.conformance import GoldenTable, delta_tables, require_tables
 from tests.golden.expected_failures import EXPECTED_FAILURES
 from tests.golden.reader import Problem, problems
 
@@ -19,11 +18,7 @@ pytestmark = pytest.mark.golden
 
 @pytest.fixture(autouse=True)
 def _tables_are_there() -> None:
-    if not TABLES:
-        reason = f"no conformance tables at {conformance_root()} (LAKEVIEW_CONFORMANCE says where they are)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    require_tables(TABLES)
 
 
 @pytest.mark.parametrize("golden", TABLES, ids=[table.name for table in TABLES])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.golden.conformance import conformance_root
+from tests.golden.conformance import require_tables
 from tests.golden.iceberg_conformance import Current, GoldenIceberg, IcebergRefusal, iceberg_tables
 from tests.golden.iceberg_reader import problems
 
@@ -21,11 +20,7 @@ pytestmark = pytest.mark.golden
 
 @pytest.fixture(autouse=True)
 def _tables_are_there() -> None:
-    if not TABLES:
-        reason = f"no conformance tables at {conformance_root()} (LAKEVIEW_CONFORMANCE says where they are)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    require_tables(TABLES)
 
 
 @pytest.mark.parametrize("golden", TABLES, ids=[table.name for table in TABLES])
