@@ -79,7 +79,8 @@ class ParsedStatistics:
             return columns
         structs = [self.find(place, columns.dtype) for place in places]
         unknown = pl.Series([None], dtype=columns.dtype).new_from_index(0, self._struct.len())
-        return first_known(columns, join_columns([unknown if column is None else column for column in structs]))
+        values = join_columns([unknown if column is None else column for column in structs])
+        return values if columns.null_count() == columns.len() else first_known(columns, values)
 
     def find(self, path: Place, dtype: pl.DataType) -> pl.Series | None:
         """The leaf at a path, cast; None if it is not there."""

@@ -35,6 +35,8 @@ _STRING_PREFIX = 32
 
 _PREFIX_PROPERTY = "delta.dataSkippingStringPrefixLength"
 _SEED = 0
+_VALUES = 65_536
+"""Bounds that are made at once, if of several columns: more take memory that is new to the process."""
 _WITH_MICROSECONDS = len("2026-01-01T00:00:00.123456")
 _CUT_OFF = 999
 """Microseconds that a writer may have cut off: "Timestamp columns are truncated down to milliseconds" (delta protocol,
@@ -122,7 +124,7 @@ class LeafStatistics:
         tight = fill_unknown(structs.fill(documents[_TIGHT], [_TIGHT]), True)
         records = structs.fill(documents[_RECORDS], [_RECORDS]).alias("records")
         columns: dict[int, pl.Series] = {}
-        for group in self._groups:
+        for group in _parts(self._groups, _VALUES // max(rows, 1) or 1):
             column = self._column(group, documents, structs, tight)
             for i, leaf in enumerate(group.leaves):
                 columns[leaf] = column.slice(i * rows, rows).alias(f"f{leaf}")
@@ -235,6 +237,14 @@ def _groups(leaves: Sequence[Leaf]) -> list[_Group]:
         group.leaves.append(number)
         group.paths.append(physical)
     return list(groups.values())
+
+
+def _parts(groups: Iterable[_Group], most: int) -> Iterable[_Group]:
+    """The groups, of at most so many leaves each."""
+    for group in groups:
+        for i in range(0, len(group.leaves), most):
+            part = slice(i, i + most)
+            yield _Group(group.type, group.was_float, group.leaves[part], group.paths[part])
 
 
 def _places_of(columns: Sequence[tuple[DataType, Path]]) -> dict[Path, Kind]:
