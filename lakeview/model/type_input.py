@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import VOID, ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
@@ -22,7 +22,7 @@ SchemaInput: TypeAlias = "Schema | pa.Schema | Mapping[str, TypeInput]"
 
 _OTHER_NAMES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte", "real": "float"}
 """What SQL calls types, to the names that Delta has for them."""
-_VOID = PrimitiveType("void")
+
 
 _DECIMAL = re.compile(r"decimal\((\d{1,2}), ?(\d{1,2})\)")
 
@@ -96,9 +96,9 @@ def _holds_objects(dtype: Any) -> bool:
 def _is_of_nothing(type_: DataType) -> bool:
     match type_:
         case ArrayType(inner) | MapType(_, inner):
-            return inner == _VOID
+            return inner == VOID
         case StructType(fields):
-            return all(field.type == _VOID for field in fields)
+            return all(field.type == VOID for field in fields)
     return False
 
 

@@ -68,8 +68,7 @@ def frame_from(rows: Frame) -> pl.DataFrame:
                 kind="type-mismatch",
             )
         return rows
-    schema = rows.schema if isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader) else None
-    table = pa.Table.from_batches(list(batches_of(rows)), schema=schema)
+    table = pa.Table.from_batches(list(batches_of(rows)), schema=schema_of(rows))
     try:
         frame = pl.from_arrow(table)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

@@ -21,6 +21,7 @@ from lakeview.model.errors import UnsupportedTableError
 from lakeview.rows.arrays import plain, rebuilt, whole
 from lakeview.rows.field_places import Match, field_places
 from lakeview.rows.variant import is_variant, stored_variants, variant_text
+from lakeview.rows.variant.shredding import is_binary, is_text
 
 _KINDS = (
     ("integer", pa.types.is_integer),
@@ -31,16 +32,8 @@ _KINDS = (
     ("date", pa.types.is_date),
     ("timestamp", pa.types.is_timestamp),
     ("decimal", pa.types.is_decimal),
-    ("text", lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t)),
-    (
-        "bytes",
-        lambda t: (
-            pa.types.is_binary(t)
-            or pa.types.is_large_binary(t)
-            or pa.types.is_fixed_size_binary(t)
-            or pa.types.is_binary_view(t)
-        ),
-    ),
+    ("text", is_text),
+    ("bytes", lambda t: is_binary(t) or pa.types.is_fixed_size_binary(t)),
     ("time", pa.types.is_time),
 )
 
@@ -57,7 +50,7 @@ _SOURCES = {
     "bytes": {"bytes", "text"},
     "time": {"time"},
 }
-_LONG_DIGITS, _MOST_DIGITS = 19, 38
+_LONG_DIGITS, _MOST_DIGITS = 20, 38
 
 
 class ConformRules(Protocol):
@@ -184,12 +177,16 @@ def _struct(
 def _cast(array: pa.Array, column_type: DataType, target: pa.DataType, place: str) -> pa.Array:
     try:
         if isinstance(column_type, DecimalType) and pa.types.is_integer(array.type):
-            # Arrow asks for room for every value of the type; here only the values there are have to fit
-            digits = min(_MOST_DIGITS, _LONG_DIGITS + 1 + column_type.scale)
-            array = array.cast(pa.decimal128(digits, column_type.scale))
+            array = integers_as_decimals(array, column_type.scale)
         return array.cast(options=pc.CastOptions(target_type=target, allow_time_truncate=True))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _cast_error(place, array.type, column_type, str(error).splitlines()[0]) from error
+
+
+def integers_as_decimals(array: pa.Array, scale: int) -> pa.Array:
+    """Whole numbers as decimals to be cast on. Arrow asks for room for every value of the type; here only the values
+    there are have to fit."""
+    return array.cast(pa.decimal128(min(_MOST_DIGITS, _LONG_DIGITS + scale), scale))
 
 
 def _cast_error(column: str, file_type: pa.DataType, column_type: DataType, why: str) -> UnsupportedTableError:

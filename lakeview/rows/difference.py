@@ -40,13 +40,17 @@ class Difference:
     inserts: tuple[FileTask, ...]
     schema: Schema
 
+    @property
+    def _files(self) -> list[tuple[str, FileTask]]:
+        """All files to read with the kind of change of their rows, those of the base first."""
+        return [*((DELETE, task) for task in self.deletes), *((INSERT, task) for task in self.inserts)]
+
     def plan(self) -> pl.DataFrame:
         """CHANGES_PLAN: those of the base first; `version`: which of the two holds the file."""
-        sides = ((self.base, DELETE, self.deletes), (self.version, INSERT, self.inserts))
+        versions = {DELETE: self.base, INSERT: self.version}
         rows = [
-            (version, kind, task.path, task.known_rows, task.size or None, "derived")
-            for version, kind, tasks in sides
-            for task in tasks
+            (versions[kind], kind, task.path, task.known_rows, task.size or None, "derived")
+            for kind, task in self._files
         ]
         return pl.DataFrame(rows, schema=CHANGES_PLAN, orient="row")
 
@@ -54,26 +58,16 @@ class Difference:
         """The columns of `rows`, and the files to read with the kind of change of their rows."""
         fields = change_schema(self.schema).fields[: len(self.schema) + 1]
         names = {field.name: other.name for field, other in zip(self.schema, fields, strict=False)}
-        sides = ((DELETE, self.deletes), (INSERT, self.inserts))
-        pairs: list[tuple[FileTask, str | None]] = [
-            (
-                replace(
-                    task,
-                    schema=Schema(change_schema(task.schema).fields[: len(self.schema)]),
-                    constants={names.get(n, n): value for n, value in task.constants.items()},
-                ),
-                kind,
-            )
-            for kind, tasks in sides
-            for task in tasks
-        ]
+        pairs: list[tuple[FileTask, str | None]] = []
+        for kind, task in self._files:
+            constants = {names.get(n, n): value for n, value in task.constants.items()}
+            schema = Schema(change_schema(task.schema).fields[: len(self.schema)])
+            pairs.append((replace(task, schema=schema, constants=constants), kind))
         return Schema(fields), pairs
 
     def rows(self, storage: Storage) -> pl.LazyFrame:
         """The rows of these files: the columns of the schema, then `_change_type` (insert, delete), as CHANGES."""
-        return pl.concat(
-            [self._side(kind, tasks, storage) for kind, tasks in ((DELETE, self.deletes), (INSERT, self.inserts))]
-        )
+        return pl.concat([self._side(DELETE, self.deletes, storage), self._side(INSERT, self.inserts, storage)])
 
     def sides(self, storage: Storage) -> RowSides:
         """The rows of `rows` by the kind of their change, fewer bytes first."""

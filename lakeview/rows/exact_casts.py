@@ -7,28 +7,18 @@ import pyarrow.compute as pc
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import shorten
-from lakeview.rows.casts import ValueMisfitError, kind_of
-
-_SOURCES: Mapping[str, frozenset[str]] = {
-    "integer": frozenset({"integer", "half", "float", "double"}),
-    "float": frozenset({"half", "float", "double", "integer"}),
-    "double": frozenset({"half", "float", "double", "integer"}),
-    "decimal": frozenset({"decimal", "integer"}),
-    "boolean": frozenset({"boolean"}),
-    "date": frozenset({"date"}),
-    "timestamp": frozenset({"timestamp"}),
-    "time": frozenset({"time"}),
-    "text": frozenset({"text"}),
-    "bytes": frozenset({"bytes"}),
-}
-"""Kind of a column -> kinds of values that may be in it. Others, such as text for a number, are never converted."""
+from lakeview.rows.casts import ValueMisfitError, integers_as_decimals, kind_of
 
 _FRACTIONS = ("half", "float", "double")
+_SOURCES: Mapping[str, tuple[str, ...]] = {
+    **{kind: (kind,) for kind in ("boolean", "date", "timestamp", "time", "text", "bytes")},
+    **dict.fromkeys(("integer", "float", "double"), ("integer", *_FRACTIONS)),
+    "decimal": ("decimal", "integer"),
+}
+"""Kind of a column -> kinds of values that may be in it. Others, such as text for a number, are never converted."""
 _WHOLE_NUMBERS = 2**53
 """Up to here a double holds every whole number."""
 
-_DIGITS = 38
-_LONG_DIGITS = 20
 _MAX_SHOWN_CHARACTERS = 80
 
 
@@ -89,8 +79,7 @@ def _check_cast(array: pa.Array, target: pa.DataType) -> pa.Array:
         _same(array.cast(pa.float64()), narrow.cast(pa.float64()))
         return narrow
     if pa.types.is_decimal(target) and source == "integer":
-        # Arrow asks for room for every value of the type; here only the values there are have to fit
-        array = array.cast(pa.decimal128(min(_DIGITS, _LONG_DIGITS + target.scale), target.scale))
+        array = integers_as_decimals(array, target.scale)
     cast = array.cast(target)
     if pa.types.is_date64(source_type):
         _same(array, cast.cast(source_type))

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.model.arrow_types import arrow_type
-from lakeview.model.data_types import VARIANT, ArrayType, DataType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import VARIANT, VOID, ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.type_tree import nodes
 from lakeview.rows.field_places import Match, field_places
 from lakeview.rows.tasks import FileTask, RowSource
@@ -15,7 +15,7 @@ from lakeview.rows.tasks import FileTask, RowSource
 Layout: TypeAlias = tuple[str | None, ...]
 """What each column of a list is called in a file; None for one that the file lacks."""
 
-_DERIVED = (VARIANT, PrimitiveType("void"))
+_DERIVED = (VARIANT, VOID)
 """Types whose values are made of what a file stores."""
 
 

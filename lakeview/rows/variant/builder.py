@@ -106,11 +106,11 @@ def _value(value: Any, places: dict[str, int]) -> bytes:
 
 
 def _number(value: Decimal) -> bytes:
-    sign, digits, exponent = value.as_tuple()
+    _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)  # of a finite number
     scale = -exponent
     if len(digits) <= _DECIMALS[-1][0]:
-        digits_as_int = int("".join(map(str, digits))) * (-1 if sign else 1)
+        digits_as_int = unscaled_integer(value)
         for size, kind in () if scale else _INTEGERS:
             if -(1 << 8 * size - 1) <= digits_as_int < 1 << 8 * size - 1:
                 return bytes([kind << 2]) + digits_as_int.to_bytes(size, "little", signed=True)
@@ -118,6 +118,12 @@ def _number(value: Decimal) -> bytes:
             if len(digits) <= most and scale <= most:
                 return decimal(digits_as_int, most, scale)
     return _double(float(value))
+
+
+def unscaled_integer(value: Decimal) -> int:
+    """All digits of a decimal, with its sign and without its point."""
+    sign, digits, _ = value.as_tuple()
+    return int("".join(map(str, digits))) * (-1 if sign else 1)
 
 
 def decimal(unscaled_value: int, precision: int, scale: int) -> bytes:

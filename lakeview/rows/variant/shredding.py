@@ -79,8 +79,9 @@ class ShreddedColumn(ABC, Generic[_Form]):
         """A value that is not shredded."""
 
     @abstractmethod
-    def _primitives(self, typed_values: pa.Array) -> list[_Form | None]:
-        """Values of a type that is neither struct nor list."""
+    def _encoder(self, typed_values: pa.Array) -> tuple[Callable[..., _Form] | None, pa.Array]:
+        """The form of values of a type that is neither struct nor list, None where no variant is of it, and the column
+        as plain Python values can be taken from it."""
 
     @abstractmethod
     def _field(self, name: str) -> Callable[[_Form], _Form]:
@@ -119,6 +120,12 @@ class ShreddedColumn(ABC, Generic[_Form]):
             form if form is not None or v is None else self._whole(row, v)
             for form, v, row in zip(forms, values, rows, strict=True)
         ]
+
+    def _primitives(self, typed_values: pa.Array) -> list[_Form | None]:
+        encode, values = self._encoder(typed_values)
+        if encode is None:
+            raise self._shredding_error(f"a value in it is shredded as {typed_values.type}, which no variant is")
+        return [None if value is None else encode(value) for value in values.to_pylist()]
 
     def _objects(
         self, typed_values: pa.StructArray, values: list[bytes | None], rows: Sequence[int], depth: int
@@ -191,12 +198,17 @@ class ShreddedColumn(ABC, Generic[_Form]):
             raise self._shredding_error(f"row {row} of a batch is too large: {error}") from error
 
     def _shredding_error(self, why: str) -> CorruptTableError:
-        return CorruptTableError(
-            f"variant column {self._column} cannot be read: {why}",
-            fix="restore the file from a backup, or read the other columns",
-            place=self._column,
-            kind="corrupt-variant",
-        )
+        return shredding_error(self._column, why)
+
+
+def shredding_error(column: str, why: str) -> CorruptTableError:
+    """The error for a column whose bytes are no variants."""
+    return CorruptTableError(
+        f"variant column {column} cannot be read: {why}",
+        fix="restore the file from a backup, or read the other columns",
+        place=column,
+        kind="corrupt-variant",
+    )
 
 
 class _Texts(ShreddedColumn[str]):
@@ -205,11 +217,8 @@ class _Texts(ShreddedColumn[str]):
     def _whole(self, row: int, value: bytes) -> str:
         return self._at(row, value_text, value)
 
-    def _primitives(self, typed_values: pa.Array) -> list[str | None]:
-        text, values = _literal(typed_values)
-        if text is None:
-            raise self._shredding_error(f"a value in it is shredded as {typed_values.type}, which no variant is")
-        return [None if v is None else text(v) for v in values.to_pylist()]
+    def _encoder(self, typed_values: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
+        return _literal(typed_values)
 
     def _field(self, name: str) -> Callable[[str], str]:
         key = f"{literals.quote(name)}:"

@@ -2,16 +2,14 @@
 
 import struct
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeview.model.arrow_types import STORED_VARIANT
-from lakeview.model.errors import CorruptTableError
-from lakeview.rows.variant.builder import container, decimal, dictionary, pack, text
+from lakeview.rows.variant.builder import container, decimal, dictionary, pack, text, unscaled_integer
 from lakeview.rows.variant.encoding import Names, object_parts
-from lakeview.rows.variant.shredding import ShreddedColumn, children_of, is_binary, is_text
+from lakeview.rows.variant.shredding import ShreddedColumn, children_of, is_binary, is_text, shredding_error
 
 NULL = b"\x00"
 """The variant null."""
@@ -44,7 +42,7 @@ class Binaries(ShreddedColumn[bytes]):
     def _extend_dictionary(self, row: int) -> bytes:
         metadata, more = self._metadata[row], self._more.get(row)
         if metadata is None:
-            raise self._shredding_error("a value in it has no metadata")
+            raise shredding_error(self._column, "a value in it has no metadata")
         if not more:
             return metadata
         names = self._names(row)
@@ -77,14 +75,11 @@ class Binaries(ShreddedColumn[bytes]):
     def _list(self, row: int, elements: Sequence[bytes | None]) -> bytes:  # noqa: ARG002
         return container(3, [NULL if value is None else value for value in elements], None)
 
-    def _primitives(self, typed_values: pa.Array) -> list[bytes | None]:
-        encode, values = _encoder(typed_values)
-        if encode is None:
-            raise self._shredding_error(f"a value in it is shredded as {typed_values.type}, which no variant is")
-        return [None if value is None else encode(value) for value in values.to_pylist()]
+    def _encoder(self, typed_values: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
+        return _binary_encoder(typed_values)
 
 
-def _encoder(typed_values: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
+def _binary_encoder(typed_values: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
     """How values of a shredded column become variants, and the column as plain Python values can be taken from it."""
     t, type_ = pa.types, typed_values.type
     if t.is_signed_integer(type_):
@@ -98,7 +93,8 @@ def _encoder(typed_values: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Ar
     if t.is_time(type_):
         return _fixed_encoder(17, 8), typed_values.cast(pa.time64("us"), safe=False).view(pa.int64())
     if t.is_decimal(type_) and type_.precision <= 38:
-        return (lambda value: decimal(_unscaled_integer(value), type_.precision, type_.scale)), typed_values
+        # Arrow gives as many digits after the point as the type has
+        return (lambda value: decimal(unscaled_integer(value), type_.precision, type_.scale)), typed_values
     if t.is_fixed_size_binary(type_) and type_.byte_width == 16:
         return (lambda value: bytes([20 << 2]) + value), typed_values
     simple: list[tuple[Callable[[pa.DataType], bool], Callable[..., bytes]]] = [
@@ -115,11 +111,6 @@ def _fixed_encoder(kind: int, size: int) -> Callable[[int], bytes]:
     return lambda number: bytes([kind << 2]) + number.to_bytes(size, "little", signed=True)
 
 
-def _unscaled_integer(value: Decimal) -> int:
-    sign, digits, _ = value.as_tuple()  # Arrow gives as many digits after the point as the type has
-    return int("".join(map(str, digits))) * (-1 if sign else 1)
-
-
 def stored_variants(array: pa.StructArray, column: str) -> pa.StructArray:
     """The variants of a file's array as STORED_VARIANT. Values that are not shredded keep their bytes, and are not
     decoded; shredded ones are put together again.
@@ -132,12 +123,7 @@ def stored_variants(array: pa.StructArray, column: str) -> pa.StructArray:
         return pa.array(Binaries(array, column).pairs(), STORED_VARIANT)
     metadata = children["metadata"].cast(pa.binary())
     if metadata.filter(there).null_count:
-        raise CorruptTableError(
-            f"variant column {column} cannot be read: a value in it has no metadata",
-            fix="restore the file from a backup, or read the other columns",
-            place=column,
-            kind="corrupt-variant",
-        )
+        raise shredding_error(column, "a value in it has no metadata")
     # "If a Variant is missing in a context where a value is required, readers must return a Variant null"
     value = children.get("value", pa.nulls(len(array), pa.binary())).cast(pa.binary())
     parts = [pc.fill_null(metadata, b""), pc.fill_null(value, NULL)]
