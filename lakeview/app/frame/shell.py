@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from itertools import groupby
 
 import streamlit as st
@@ -47,10 +49,10 @@ theme.make_unchecked()  # pages send their specifications unchecked too (`compon
 
 def run() -> None:
     """Draws the page that the URL names, with the table that the URL names."""
-    st.set_page_config("lakeview", page_icon=icon_svg(), layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
+    st.set_page_config("lakeview", page_icon=_picture("icon"), layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
     st.html(_STYLE)
     is_dark = dark()
-    st.logo(logo_svg(dark=is_dark), icon_image=icon_svg(dark=is_dark), size="medium")
+    st.logo(_picture("logo", dark=is_dark), icon_image=_picture("icon", dark=is_dark), size="medium")
     pages = {
         name: st.Page(entry.file, title=entry.title, icon=entry.icon, default=entry.default, url_path=name)
         for name, entry in PAGES.items()
@@ -165,59 +167,14 @@ def _offered_pages() -> dict[str, str]:
     return session.link_to(name) if name == tables.DEMO_TABLE else {}
 
 
-_MARK = (
-    '<path d="M4 6.5H20" stroke="{pale}" stroke-width="1.8"/>'
-    '<circle cx="4" cy="6.5" r="2" fill="{pale}"/><circle cx="12" cy="6.5" r="3.2" fill="{blue}"/>'
-    '<circle cx="20" cy="6.5" r="2" fill="{pale}"/>'
-    '<path d="M1.5 14.2c2.6-2 4.4-2 7 0s4.4 2 7 0 4.4-2 7 0" stroke="{blue}" stroke-width="2.1" fill="none"'
-    ' stroke-linecap="round"/>'
-    '<path d="M1.5 19.6c2.6-2 4.4-2 7 0s4.4 2 7 0 4.4-2 7 0" stroke="{pale}" stroke-width="2.1" fill="none"'
-    ' stroke-linecap="round"/>'
-)
-
-_NAME = (
-    "M33.6 18.8Q32.8 18.8 32.3 18.5Q31.8 18.1 31.5 17.5Q31.3 16.8 31.3 16V5.2H33.8V16.1Q33.8 16.5 33.9 16.7Q34.1 "
-    "16.8 34.3 16.8Q34.3 16.8 34.4 16.8Q34.5 16.8 34.6 16.8L34.9 18.6Q34.7 18.7 34.4 18.7Q34 18.8 33.6 18.8Z M38.9 "
-    "18.8Q38.1 18.8 37.4 18.5Q36.8 18.1 36.5 17.5Q36.1 16.9 36.1 16Q36.1 14.5 37.4 13.7Q38.7 12.9 41.5 12.6Q41.5 "
-    "12.1 41.4 11.8Q41.2 11.4 40.8 11.2Q40.5 11 39.9 11Q39.3 11 38.6 11.2Q38 11.4 37.3 11.8L36.5 10.2Q37 9.9 37.6 "
-    "9.6Q38.3 9.3 39 9.2Q39.6 9 40.4 9Q41.6 9 42.4 9.5Q43.1 9.9 43.6 10.9Q44 11.8 44 13.1V18.6H42L41.8 "
-    "17.6H41.7Q41.1 18.1 40.4 18.5Q39.7 18.8 38.9 18.8Z M39.7 16.9Q40.2 16.9 40.6 16.7Q41.1 16.4 41.5 16V14.2Q40.4 "
-    "14.3 39.7 14.6Q39 14.8 38.7 15.1Q38.5 15.4 38.5 15.9Q38.5 16.4 38.8 16.6Q39.1 16.9 39.7 16.9Z M46.5 "
-    "18.6V5.2H48.9V13.3H48.9L52.2 9.2H54.8L51.6 13.1L55.1 18.6H52.5L50.2 14.7L48.9 16.2V18.6Z M60.7 18.8Q59.3 18.8 "
-    "58.3 18.2Q57.2 17.7 56.6 16.6Q56 15.5 56 13.9Q56 12.4 56.6 11.3Q57.2 10.2 58.2 9.6Q59.2 9 60.4 9Q61.7 9 62.5 "
-    "9.6Q63.4 10.2 63.8 11.2Q64.3 12.2 64.3 13.5Q64.3 13.8 64.2 14.1Q64.2 14.4 64.1 14.7H57.8L57.8 12.9H62.1Q62.1 "
-    "12 61.7 11.4Q61.3 10.9 60.4 10.9Q59.9 10.9 59.4 11.2Q58.9 11.4 58.6 12.1Q58.3 12.7 58.3 13.9Q58.3 15 58.7 "
-    "15.7Q59.1 16.3 59.7 16.6Q60.3 16.9 61 16.9Q61.6 16.9 62.1 16.8Q62.6 16.6 63.1 16.3L63.9 17.8Q63.3 18.3 62.4 "
-    "18.6Q61.5 18.8 60.7 18.8Z M68.4 18.6 65.2 9.2H67.6L69 13.9Q69.2 14.6 69.4 15.3Q69.6 16 69.8 16.8H69.9Q70.1 16 "
-    "70.2 15.3Q70.4 14.6 70.6 13.9L72 9.2H74.3L71.2 18.6Z M75.9 18.6V9.2H78.3V18.6Z M77.1 7.7Q76.5 7.7 76.1 "
-    "7.3Q75.7 7 75.7 6.4Q75.7 5.8 76.1 5.4Q76.5 5 77.1 5Q77.7 5 78.1 5.4Q78.5 5.8 78.5 6.4Q78.5 7 78.1 7.3Q77.7 7.7"
-    " 77.1 7.7Z M85.1 18.8Q83.8 18.8 82.7 18.2Q81.6 17.7 81 16.6Q80.4 15.5 80.4 13.9Q80.4 12.4 81 11.3Q81.7 10.2 "
-    "82.7 9.6Q83.7 9 84.8 9Q86.1 9 86.9 9.6Q87.8 10.2 88.2 11.2Q88.7 12.2 88.7 13.5Q88.7 13.8 88.6 14.1Q88.6 14.4 "
-    "88.6 14.7H82.2L82.2 12.9H86.6Q86.6 12 86.1 11.4Q85.7 10.9 84.8 10.9Q84.3 10.9 83.8 11.2Q83.4 11.4 83.1 "
-    "12.1Q82.7 12.7 82.7 13.9Q82.8 15 83.1 15.7Q83.5 16.3 84.1 16.6Q84.7 16.9 85.4 16.9Q86 16.9 86.5 16.8Q87 16.6 "
-    "87.5 16.3L88.3 17.8Q87.7 18.3 86.8 18.6Q86 18.8 85.1 18.8Z M92.3 18.6 89.8 9.2H92.3L93.3 13.9Q93.5 14.5 93.6 "
-    "15.2Q93.7 15.9 93.8 16.7H93.8Q94 15.9 94.1 15.2Q94.2 14.5 94.4 13.9L95.4 9.2H97.8L98.9 13.9Q99.1 14.5 99.2 "
-    "15.2Q99.4 15.9 99.5 16.7H99.6Q99.7 15.9 99.8 15.2Q99.9 14.5 100 13.9L101 9.2H103.3L101 18.6H98L97.1 14.5Q97 "
-    "13.9 96.9 13.2Q96.7 12.6 96.6 11.7H96.5Q96.4 12.6 96.3 13.2Q96.2 13.9 96.1 14.5L95.2 18.6Z "
-)
+_DARK_COLOURS = {"#1D66B8": "#5CA8F5", "#8FB6E0": "#3F82C2", "#1B232C": "#E3E8ED"}
+"""Colours of the pictures, as they are on a light ground and on a dark one."""
 
 
-def logo_svg(*, dark: bool) -> str:
-    """Mark and name, for a light or a dark sidebar."""
-    ink = "#E3E8ED" if dark else "#1B232C"
-    return _svg(104, f'{_mark(dark)}<path d="{_NAME}" fill="{ink}"/>')
-
-
-def icon_svg(*, dark: bool = False) -> str:
-    """The mark alone."""
-    return _svg(24, _mark(dark))
-
-
-def _mark(dark: bool) -> str:
-    return _MARK.format(blue="#5CA8F5" if dark else "#1D66B8", pale="#3F82C2" if dark else "#8FB6E0")
-
-
-def _svg(width: int, content: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 24" width="{width}" height="24">{content}</svg>'
-    )
+@cache
+def _picture(name: str, *, dark: bool = False) -> str:
+    """The SVG of the mark alone, `icon`, or of mark and name, `logo`."""
+    svg = files("lakeview.app.frame").joinpath(f"{name}.svg").read_text(encoding="utf-8")
+    for light, on_dark in _DARK_COLOURS.items() if dark else ():
+        svg = svg.replace(light, on_dark)
+    return svg
