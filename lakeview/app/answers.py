@@ -6,21 +6,14 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from lakeview import views
-from lakeview.app import cache
 from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS
 from lakeview.app.session import OpenTable
-from lakeview.inspection.inspection import Inspection
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding
 
 SPANS = {"all": None, "last year": 365, "last 90 days": 90, "last 30 days": 30, "last 7 days": 7}
 """What the timeline can be narrowed to, in days before the last commit."""
-
-
-def timeline_of(address: str, latest: int, ref: str | None) -> pl.DataFrame:
-    """TIMELINE by address, latest version and ref, for functions that are cached by them."""
-    return Inspection(cache.frames(address, latest, ref)).timeline()
 
 
 def branches(now: OpenTable) -> pl.DataFrame:
@@ -80,12 +73,7 @@ def reason_columns(now: OpenTable, version: int, start: int | None = None) -> li
     return views.timeline.events.reason_columns(now.look.timeline(), now.look.anomalies(), version, start)
 
 
+@cache_values(32, of=("version", "branch"))
 def file_layout(now: OpenTable) -> views.files.sizes.FileLayout:
     """Sizes, figures and partitions of the files of the version shown."""
-    return layout_of(now.address, now.version, now.branch)
-
-
-@cache_values(32)
-def layout_of(address: str, version: int, branch: str | None) -> views.files.sizes.FileLayout:
-    """As `file_layout`, by address, version and branch."""
-    return views.files.sizes.file_layout(cache.snapshot(address, version, branch), MAX_ROWS)
+    return views.files.sizes.file_layout(now.snapshot, MAX_ROWS)

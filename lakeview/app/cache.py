@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import wraps
+from functools import partial, wraps
 from typing import ParamSpec, TypeVar
 
 import polars as pl
@@ -52,11 +52,12 @@ def memory() -> Memory:
 
 
 def cache_values(
-    entries: int, seconds: float | None = None, *, address: int = 0
+    entries: int, seconds: float | None = None, *, of: Sequence[str] | None = None
 ) -> Callable[[Callable[_Arguments, _Value]], Callable[_Arguments, _Value]]:
     """Caches the last `entries` values of a function, for `seconds` if given.
 
-    `address`: which of its positional arguments is the table's address. Arguments are hashable and positional.
+    Its first argument is the table's address; or with `of` an OpenTable, of whose attributes these alone, beside the
+    address, tell values apart. Arguments are hashable and positional.
     """
 
     def decorate(function: Callable[_Arguments, _Value]) -> Callable[_Arguments, _Value]:
@@ -64,15 +65,11 @@ def cache_values(
 
         @wraps(function)
         def remembering(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
-            arguments = (*args, *sorted(kwargs.items()))
-            return memory().get(
-                name,
-                str(args[address]),
-                arguments,
-                lambda: function(*args, **kwargs),
-                entries=entries,
-                seconds=seconds,
-            )
+            first, *others = args
+            table = (first,) if of is None else tuple(getattr(first, part) for part in ("address", *of))
+            make = partial(function, *args, **kwargs)
+            arguments = (*table, *others, *sorted(kwargs.items()))
+            return memory().get(name, str(table[0]), arguments, make, entries=entries, seconds=seconds)
 
         return remembering
 

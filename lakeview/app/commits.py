@@ -11,7 +11,7 @@ from lakeview.app import columns, selection, timeline_filters
 from lakeview.app.components import ROW_HEIGHT, frame, nothing
 from lakeview.app.row_links import pick_link, picked_marks, row_pick
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import page_number
+from lakeview.app.widget_state import page_number, twin
 
 COMMIT, PAGE, _PICKS = "commit", "commits-page", "_commit_picks"
 BRANCHES = "Branches and tags"
@@ -91,18 +91,11 @@ def picker(commits: pl.DataFrame, version: int) -> None:
     near = newest_first.slice(around, _CHOICES)  # of a long history the neighbours; the table has them all
     options = [str(version) for version in near["version"]]
     moments = dict(zip(options, near["timestamp"], strict=True))
-    st.session_state["pick_commit"] = str(version)
-    st.selectbox(
-        "Commit",
-        options,
-        format_func=lambda text: (
-            f"{views.units.format_version(int(text))} · {views.units.format_moment(moments.get(text))}"
-        ),
-        key="pick_commit",
-        on_change=lambda: _choose(st.session_state["pick_commit"]),
-        label_visibility="collapsed",
-        width=210,
-    )
+
+    def label(text: str) -> str:
+        return f"{views.units.format_version(int(text))} · {views.units.format_moment(moments.get(text))}"
+
+    twin("Commit", options, "pick_commit", str(version), _choose, width=210, format_func=label)
 
 
 def open_picked(key: str) -> None:

@@ -1,7 +1,8 @@
 """The pieces every page is drawn with: titles, cards, findings, tiles, facts, empty states and stacked charts."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -76,6 +77,15 @@ def card(
         heading = f":material/{icon}: {escape(heading)}" if icon else escape(heading)
         container.markdown(f"**{heading}** &ensp; :small[:gray[{note}]]" if note else f"**{heading}**")
     return container
+
+
+@contextmanager
+def heading_row(heading: str, note: str) -> Iterator[None]:
+    """A heading as that of a `card`, and what is drawn meanwhile at the end of its line."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{heading}** &ensp; :small[:gray[{note}]]", width="content")
+        st.space("stretch")
+        yield
 
 
 def link(page: str, label: str | None = None, parameters: Mapping[str, str] | None = None) -> None:

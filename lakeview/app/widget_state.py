@@ -87,6 +87,32 @@ def choice(
     return state
 
 
+def twin(
+    label: str,
+    options: Sequence[str],
+    key: str,
+    shown: str | None,
+    on_pick: Callable[[Any], None],
+    *,
+    width: int,
+    format_func: Callable[[str], str],
+    **more: Any,
+) -> None:
+    """A box of options as `choice`, of what is not its own: it shows what is chosen elsewhere too, and `on_pick` gets
+    what is chosen here."""
+    st.session_state[key] = shown
+    st.selectbox(
+        label,
+        options,
+        key=key,
+        format_func=lambda option: visible(format_func(option)),
+        on_change=lambda: on_pick(st.session_state[key]),
+        label_visibility="collapsed",
+        width=width,
+        **more,
+    )
+
+
 def page_number(height: int, size: int, key: str, start: int = 1) -> int:
     """Draws the choice of a page of so many rows, if there is more than one, in the link under this key; its number."""
     pages = max(1, -(-height // size))

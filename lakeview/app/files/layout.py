@@ -4,15 +4,15 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, display_rows, downloads, errors, widths
+from lakeview.app import columns, display_rows, downloads, errors, widths
 from lakeview.app.answers import file_layout
 from lakeview.app.cache import cache_values
-from lakeview.app.components import ROW_HEIGHT, card, dark, facts, fold, frame, grid, stack
+from lakeview.app.components import ROW_HEIGHT, card, dark, facts, fold, frame, grid, heading_row, stack
 from lakeview.app.files import panels
 from lakeview.app.query import budget, runner
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
-from lakeview.model.printable import visible
+from lakeview.app.widget_state import twin
 from lakeview.model.table import PhysicalFile
 
 _NONE = "no file"
@@ -31,7 +31,7 @@ def detail(now: OpenTable, page: pl.DataFrame) -> None:
             )
             return
         with errors.messages(here="files"):
-            file = _physical(now.address, now.version, path)
+            file = _physical(now, path)
             _draw(now, file)
             with errors.messages(here="files"):
                 _first_rows(now, path, file.size)
@@ -39,28 +39,18 @@ def detail(now: OpenTable, page: pl.DataFrame) -> None:
 
 def _picker(paths: list[str], current: str | None, folder: str) -> None:
     options = [_NONE, *dict.fromkeys([*([] if current is None else [current]), *paths])]
-    st.session_state["pick_file"] = _NONE if current is None else current
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("**One file** &ensp; :small[:gray[from its footer]]", width="content")
-        st.space("stretch")
-        st.selectbox(
-            "File",
-            options,
-            format_func=lambda path: visible(path.removeprefix(folder)),
-            key="pick_file",
-            on_change=lambda: _choose(st.session_state["pick_file"]),
-            label_visibility="collapsed",
-            width=420,
-        )
+
+    def choose(path: str) -> None:
+        panels.choose(None if path == _NONE else path)
+
+    with heading_row("One file", "from its footer"):
+        shown = _NONE if current is None else current
+        twin("File", options, "pick_file", shown, choose, width=420, format_func=lambda path: path.removeprefix(folder))
 
 
-def _choose(path: str) -> None:
-    panels.choose(None if path == _NONE else path)
-
-
-@cache_values(32)
-def _physical(address: str, version: int, path: str) -> PhysicalFile:
-    return cache.table(address).physical(path, version)
+@cache_values(32, of=("version",))
+def _physical(now: OpenTable, path: str) -> PhysicalFile:
+    return now.table.physical(path, now.version)
 
 
 def _draw(now: OpenTable, file: PhysicalFile) -> None:

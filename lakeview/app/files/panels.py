@@ -8,9 +8,9 @@ import streamlit as st
 
 from lakeview import views
 from lakeview.app import cache, columns, downloads
-from lakeview.app.answers import layout_of
+from lakeview.app.answers import file_layout
 from lakeview.app.cache import cache_values
-from lakeview.app.components import escape, frame, grid, tile, unknown_name
+from lakeview.app.components import escape, frame, grid, heading_row, tile, unknown_name
 from lakeview.app.row_links import row_pick
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice, link_widget, page_number
@@ -111,9 +111,13 @@ def _partitions(now: OpenTable, layout: views.files.sizes.FileLayout) -> list[st
 
 def passing_files(now: OpenTable, choice: Filters) -> pl.DataFrame:
     """FILES that pass the filters."""
-    if choice.is_any:
-        return now.snapshot.files
-    return _passing_files(now.address, now.version, now.branch, choice)
+    return now.snapshot.files if choice.is_any else _passing_files(now, choice)
+
+
+@cache_values(32, of=("version", "branch"))
+def _passing_files(now: OpenTable, choice: Filters) -> pl.DataFrame:
+    files, bins = now.snapshot.files, file_layout(now).bins
+    return views.files.sizes.files_of(files, bins, choice.partition, choice.sizes, choice.path)
 
 
 def bins(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters) -> pl.DataFrame:
@@ -122,56 +126,32 @@ def bins(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters) 
     return layout.bins if of_any_size.is_any else views.files.sizes.file_sizes(passing_files(now, of_any_size))
 
 
-@cache_values(32)
-def _passing_files(address: str, version: int, branch: str | None, choice: Filters) -> pl.DataFrame:
-    bins = layout_of(address, version, branch).bins
-    files = cache.snapshot(address, version, branch).files
-    return views.files.sizes.files_of(files, bins, choice.partition, choice.sizes, choice.path)
-
-
 def listing(now: OpenTable, layout: views.files.sizes.FileLayout, choice: Filters, files: pl.DataFrame) -> pl.DataFrame:
     """Order, pages and the table of the files that pass the filters, and all of them as CSV; returns the rows shown.
     What is chosen is in the URL."""
     count = files.height
     names = [leaf_name(path) for path, _ in now.snapshot.schema.leaves()]
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(
-            f"**Files** &ensp; :small[:gray[{count:,} in {views.units.format_version(now.version)} · "
-            "tick a row to inspect the file]]",
-            width="content",
-        )
-        st.space("stretch")
+    note = f"{count:,} in {views.units.format_version(now.version)} · tick a row to inspect the file"
+    with heading_row("Files", note):
         downloads.csv_button("files", files)
         order, column = _order(now, names)
     number = page_number(count, PAGE, "files_page")
-    rows = _page(now.address, now.version, now.branch, now.latest, now.ref, choice, order, column, number)
+    rows = _page(now, choice, order, column, number)
     _table(rows, column, layout, views.partitions.keys.partition_names(now.snapshot))
     return rows
 
 
-@cache_values(64)
-def _page(
-    address: str,
-    version: int,
-    branch: str | None,
-    latest: int,
-    ref: str | None,
-    choice: Filters,
-    order: str,
-    column: str | None,
-    number: int,
-) -> pl.DataFrame:
+@cache_values(64, of=("version", "latest", "ref"))
+def _page(now: OpenTable, choice: Filters, order: str, column: str | None, number: int) -> pl.DataFrame:
     sort, descending = SORTS[order]
     return views.files.sizes.file_page(
-        cache.snapshot(address, version, branch).files
-        if choice.is_any
-        else _passing_files(address, version, branch, choice),
+        passing_files(now, choice),
         sort,
         descending,
         (number - 1) * PAGE,
         PAGE,
-        lifetimes=cache.frames(address, latest, ref).lifetimes,
-        statistics=None if column is None else cache.statistics(address, version, (column,)),
+        lifetimes=now.frames.lifetimes,
+        statistics=None if column is None else cache.statistics(now.address, now.version, (column,)),
         column=column,
     )
 

@@ -1,12 +1,12 @@
 """The pickers on top of every page: table, branch or tag, version, and the version it is compared with."""
 
-import streamlit as st
+from functools import partial
 
 from lakeview import views
 from lakeview.app import selection, tables
 from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import twin
 from lakeview.model.errors import LakeviewError
-from lakeview.model.printable import visible
 
 NO_COMPARISON = "none"
 _NO_BASE, _PREVIOUS_BASE = "no comparison", "vs previous"
@@ -20,24 +20,16 @@ def table_picker() -> None:
     table = selection.remembered_selection().table
     if table is not None:
         labels.setdefault(table, tables.label(table))
-    st.session_state["pick_table"] = table
-    st.selectbox(
-        "Table",
-        list(labels),
-        format_func=lambda name: visible(str(labels.get(name, name))),
-        key="pick_table",
-        placeholder="choose a table",
-        label_visibility="collapsed",
-        accept_new_options=True,
-        on_change=_pick_table,
-        width=190,
-    )
+    twin(
+        "Table", list(labels), "pick_table", table, _pick_table, width=190, accept_new_options=True,
+        format_func=lambda name: str(labels.get(name, name)), placeholder="choose a table",
+    )  # fmt: skip
 
 
-def _pick_table() -> None:
-    choice = st.session_state["pick_table"]
-    is_offer = choice is None or any(offer.name == choice for offer in tables.offers())
-    selection.select(choice if is_offer else tables.picker_name(choice))
+def _pick_table(choice: str | None) -> None:
+    if choice is not None and all(offer.name != choice for offer in tables.offers()):
+        choice = tables.picker_name(choice)
+    selection.select(choice)
 
 
 def version_pickers(now: OpenTable, page: str) -> None:
@@ -47,29 +39,17 @@ def version_pickers(now: OpenTable, page: str) -> None:
     _ref_picker(now)
     dates = commit_dates(now)
     versions = _on_branch(now, dates)
-    st.session_state["pick_version"] = str(now.version)
-    st.selectbox(
-        "Version",
-        _choices(versions, now.version),
-        format_func=lambda text: _version_label(text, now.latest, dates),
-        key="pick_version",
-        label_visibility="collapsed",
-        accept_new_options=True,
-        on_change=lambda: _pick(selection.VERSION, st.session_state["pick_version"]),
-        width=166,
-    )
+    twin(
+        "Version", _choices(versions, now.version), "pick_version", str(now.version), partial(_pick, selection.VERSION),
+        width=166, accept_new_options=True, format_func=lambda text: _version_label(text, now.latest, dates),
+    )  # fmt: skip
     unchosen = _PREVIOUS_BASE if page == "compare" else _NO_BASE
-    st.session_state["pick_base"] = NO_COMPARISON if now.base is None else str(now.base)
-    st.selectbox(
-        "Compare with",
-        [NO_COMPARISON, *_choices(versions, now.base)],
+    base = NO_COMPARISON if now.base is None else str(now.base)
+    bases = [NO_COMPARISON, *_choices(versions, now.base)]
+    twin(
+        "Compare with", bases, "pick_base", base, partial(_pick, selection.BASE), width=146, accept_new_options=True,
         format_func=lambda text: unchosen if text == NO_COMPARISON else f"{_AGAINST}{_label(text)}",
-        key="pick_base",
-        label_visibility="collapsed",
-        accept_new_options=True,
-        on_change=lambda: _pick(selection.BASE, st.session_state["pick_base"]),
-        width=146,
-    )
+    )  # fmt: skip
 
 
 def _ref_picker(now: OpenTable) -> None:
@@ -78,20 +58,14 @@ def _ref_picker(now: OpenTable) -> None:
         return
     kinds = dict(refs.select("name", "kind").iter_rows())
     default = refs["name"][0]
-    st.session_state["pick_ref"] = now.ref or default
-    st.selectbox(
-        "Branch or tag",
-        list(kinds),
-        format_func=lambda name: f"{kinds.get(name, 'ref')} {visible(name)}",
-        key="pick_ref",
-        label_visibility="collapsed",
+    twin(
+        "Branch or tag", list(kinds), "pick_ref", now.ref or default, partial(_pick_ref, default), width=150,
+        format_func=lambda name: f"{kinds.get(name, 'ref')} {name}",
         help="The branch or tag whose history, newest version and file lifetimes are shown.",
-        on_change=lambda: _pick_ref(st.session_state["pick_ref"], default),
-        width=150,
-    )
+    )  # fmt: skip
 
 
-def _pick_ref(name: str, default: str) -> None:
+def _pick_ref(default: str, name: str) -> None:
     ref = None if name == default else name
     if ref != selection.remembered_selection().ref:  # else a label that the browser sent to another run
         selection.select_ref(ref)

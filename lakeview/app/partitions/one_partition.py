@@ -4,14 +4,14 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, downloads, selection, widths
+from lakeview.app import columns, downloads, selection, widths
 from lakeview.app.cache import cache_values
-from lakeview.app.components import MAX_ROWS, dark, frame, link, more_rows, nothing, stack, unknown_name
+from lakeview.app.components import MAX_ROWS, dark, frame, heading_row, link, more_rows, nothing, stack, unknown_name
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import twin
 from lakeview.inspection.history import with_partition_bounds
 from lakeview.model.partition_texts import unescape_text
-from lakeview.model.printable import visible
 from lakeview.views.partitions.keys import NO_PARTITION
 
 _PARTITION = "partition"
@@ -43,7 +43,7 @@ def history(now: OpenTable, sizes: pl.DataFrame) -> None:
     kind = f"partition of {views.units.format_version(now.version)}"
     unknown_name(_PARTITION, views.partitions.layout.names(sizes), kind, f"{partition} is shown")
     _onward(now, partition)
-    states = _history(now.address, now.version, now.latest, now.ref, partition)
+    states = _history(now, partition)
     downloads.offer("history of one partition", states)
     if states.is_empty():
         nothing(
@@ -58,19 +58,8 @@ def history(now: OpenTable, sizes: pl.DataFrame) -> None:
 
 def _picker(sizes: pl.DataFrame, partition: str) -> None:
     options = list(dict.fromkeys([*views.partitions.layout.names(sizes, MAX_ROWS), partition]))
-    st.session_state["pick_partition"] = partition
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("**One partition** &ensp; :small[:gray[when it was written, and by whom]]", width="content")
-        st.space("stretch")
-        st.selectbox(
-            "Partition",
-            options,
-            format_func=lambda name: visible(unescape_text(name)),
-            key="pick_partition",
-            on_change=lambda: choose(st.session_state["pick_partition"]),
-            label_visibility="collapsed",
-            width=260,
-        )
+    with heading_row("One partition", "when it was written, and by whom"):
+        twin("Partition", options, "pick_partition", partition, choose, width=260, format_func=unescape_text)
 
 
 def _onward(now: OpenTable, partition: str) -> None:
@@ -109,11 +98,9 @@ def _history_table(states: pl.DataFrame) -> None:
     )
 
 
-@cache_values(64)
-def _history(address: str, version: int, latest: int, ref: str | None, partition: str) -> pl.DataFrame:
-    line = answers.timeline_of(address, latest, ref)
-    lifetimes = cache.frames(address, latest, ref).lifetimes
+@cache_values(64, of=("version", "latest", "ref"))
+def _history(now: OpenTable, partition: str) -> pl.DataFrame:
     states = views.partitions.history.partition_history(
-        cache.snapshot(address, version).files, lifetimes, line, partition
+        now.snapshot.files, now.frames.lifetimes, now.look.timeline(), partition
     )
-    return with_partition_bounds(states, cache.frames(address, latest, ref), partition)
+    return with_partition_bounds(states, now.frames, partition)

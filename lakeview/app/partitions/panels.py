@@ -4,7 +4,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, tables
+from lakeview.app import cache, columns, tables
 from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, dark, escape, frame, grid, stack, tile
 from lakeview.app.partitions.one_partition import choose, chosen_partition, pick
@@ -165,18 +165,12 @@ def writes_note(writes: pl.DataFrame, sizes: pl.DataFrame) -> str:
     return f"{last}stronger is more rows{gaps}; on time lies on the diagonal; a click opens the partition below"
 
 
+@cache_values(32, of=("version", "latest", "ref"))
 def writes(now: OpenTable) -> pl.DataFrame:
     """PARTITION_WRITES: when each partition was written, in spans that fit the table's age."""
-    return _writes(now.address, now.version, now.latest, now.ref)
-
-
-@cache_values(32)
-def _writes(address: str, version: int, latest: int, ref: str | None) -> pl.DataFrame:
-    snapshot = cache.snapshot(address, version)
-    order = views.partitions.layout.names(views.partitions.sizes.partition_sizes(snapshot))
-    line = answers.timeline_of(address, latest, ref)
+    order = views.partitions.layout.names(views.partitions.sizes.partition_sizes(now.snapshot))
     return views.partitions.writes.partition_writes(
-        snapshot.files, cache.frames(address, latest, ref).lifetimes, line, partitions=order
+        now.snapshot.files, now.frames.lifetimes, now.look.timeline(), partitions=order
     )
 
 

@@ -1,12 +1,11 @@
 """The pruning page's columns: how well files are clustered by each, along its values and over the versions."""
 
 import polars as pl
-import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, downloads
+from lakeview.app import cache, columns, downloads
 from lakeview.app.cache import cache_values
-from lakeview.app.components import dark, escape, fold, frame, nothing, stack, unknown_name
+from lakeview.app.components import dark, escape, fold, frame, heading_row, nothing, stack, unknown_name
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice
 from lakeview.app.widths import HALF, NAME
@@ -35,9 +34,7 @@ def picked_column(clustering: pl.DataFrame) -> str | None:
     names = views.pruning.clustering.with_ranges(clustering)
     if not names:
         return None
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("**One column** &ensp; :small[:gray[or click a bar]]", width="content")
-        st.space("stretch")
+    with heading_row("One column", "or click a bar"):
         column: str = choice("Column", names, COLUMN, width=220)
     unknown_name(COLUMN, names, "column with min and max in files", f"{column} is shown")
     return column
@@ -71,7 +68,7 @@ def depth_picture(now: OpenTable, column: str) -> None:
     """How many files a filter opens, along the column's values, and the same as a table."""
     by_column = now.look.clustering()
     is_first = column == next(iter(by_column.columns["column"]))
-    depths = by_column.depths if is_first else _profile(now.address, now.version, column)
+    depths = by_column.depths if is_first else _profile(now, column)
     downloads.offer(f"depth of {column}", depths)
     stack(charts.pruning.depth_chart(depths, now.snapshot.num_files, column=column, dark=dark()), key="depth")
     with fold("As a table", "depth-table"):
@@ -87,10 +84,10 @@ def depth_picture(now: OpenTable, column: str) -> None:
         )
 
 
-@cache_values(32)
-def _profile(address: str, version: int, column: str) -> pl.DataFrame:
-    statistics = cache.statistics(address, version, (column,))
-    return views.pruning.clustering.depth_profile(statistics, cache.snapshot(address, version).files, column)
+@cache_values(32, of=("version",))
+def _profile(now: OpenTable, column: str) -> pl.DataFrame:
+    statistics = cache.statistics(now.address, now.version, (column,))
+    return views.pruning.clustering.depth_profile(statistics, now.snapshot.files, column)
 
 
 def history(now: OpenTable, column: str) -> None:
@@ -105,7 +102,7 @@ def history(now: OpenTable, column: str) -> None:
 
 
 def _history_picture(now: OpenTable, column: str) -> None:
-    states = _history(now.address, now.latest, now.ref, column)
+    states = _history(now, column)
     downloads.offer(f"clustering of {column}", states)
     pictures = charts.pruning.clustering_course_chart(states, dark=dark())
     if not pictures:
@@ -129,8 +126,7 @@ def _history_picture(now: OpenTable, column: str) -> None:
         )
 
 
-@cache_values(16)
-def _history(address: str, latest: int, ref: str | None, column: str) -> pl.DataFrame:
-    branch = views.timeline.commits.on_branch(answers.timeline_of(address, latest, ref))
-    lifetimes = cache.frames(address, latest, ref).column_lifetimes((column,))
-    return views.pruning.clustering.clustering_course(lifetimes, branch, column)
+@cache_values(16, of=("latest", "ref"))
+def _history(now: OpenTable, column: str) -> pl.DataFrame:
+    branch = views.timeline.commits.on_branch(now.look.timeline())
+    return views.pruning.clustering.clustering_course(now.frames.column_lifetimes((column,)), branch, column)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import columns, downloads, errors, selection
-from lakeview.app.components import dark, escape, frame, grid, nothing, stack, tile
+from lakeview.app.components import dark, escape, frame, grid, heading_row, nothing, stack, tile
 from lakeview.app.pruning import clustering
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
@@ -196,9 +196,7 @@ def file_list(plans: list[FilterPlan]) -> None:
     if verdicts is None or verdicts.is_empty():
         return
     downloads.offer("files by verdict", verdicts)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**Files** &ensp; :small[:gray[by path]]", width="content")
-        st.space("stretch")
+    with heading_row("Files", "by path"):
         verdict = st.segmented_control(
             "Which files",
             _VERDICTS,

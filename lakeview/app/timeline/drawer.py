@@ -46,7 +46,7 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
         line, severity = reason
         st.markdown(f"{SEVERITY_ICONS[severity]} {escape(line)}")
     _changes(now, timeline, version, commit, state)
-    message = _actions(now.address, version).message
+    message = _actions(now, version).message
     if message is not None:
         st.markdown(f":gray[Message:] {escape(message)}")
     facts(_commit_facts(commit, state, engine))
@@ -113,7 +113,7 @@ def _schema_change(now: OpenTable, before: int, version: int) -> None:
 
 def _raw_actions(now: OpenTable, version: int) -> None:
     """The actions of one commit as recorded, at most 200, and which kinds there are."""
-    actions = _actions(now.address, version)
+    actions = _actions(now, version)
     kinds = ", ".join(f"{name} {count:,}" for name, count in actions.kinds)
     st.markdown(f":small[:gray[{escape(kinds)}]]")
     if actions.count > _MAX_ACTIONS:
@@ -132,9 +132,9 @@ class _Actions:
     message: str | None
 
 
-@cache_values(64)
-def _actions(address: str, version: int) -> _Actions:
-    actions = cache.frames(address, version).commit(version)
+@cache_values(64, of=())
+def _actions(now: OpenTable, version: int) -> _Actions:
+    actions = now.frames.commit(version)
     kinds = tuple(actions["kind"].value_counts(sort=True).iter_rows())
     first = "\n".join(actions["action"].head(_MAX_ACTIONS).drop_nulls())
     return _Actions(kinds, actions.height, first, views.timeline.commits.commit_message(actions))

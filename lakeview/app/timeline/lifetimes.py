@@ -6,7 +6,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, columns, downloads, selection, widths
+from lakeview.app import columns, downloads, selection, widths
 from lakeview.app.cache import cache_values
 from lakeview.app.commits import open_picked
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, card, dark, frame, grid, nothing, stack, tile
@@ -93,7 +93,7 @@ def _writer_table(writers: pl.DataFrame) -> None:
 
 def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
     """How long the files of each commit were live: tiles, a chart of bands, and one row a commit."""
-    lifetimes = _file_lifetimes(now.address, now.latest, now.ref)
+    lifetimes = _file_lifetimes(now)
     downloads.offer("file lifetimes by commit", lifetimes.commits)
     if lifetimes.cohorts.is_empty():
         with card():
@@ -109,10 +109,10 @@ def file_lifetimes(now: OpenTable, timeline: pl.DataFrame) -> None:
         _table(lifetimes.commits)
 
 
-@cache_values(16)
-def _file_lifetimes(address: str, latest: int, ref: str | None) -> FileLifetimes:
-    timeline = answers.timeline_of(address, latest, ref)
-    files = views.timeline.lifetimes.file_lives(cache.frames(address, latest, ref).lifetimes, timeline)
+@cache_values(16, of=("latest", "ref"))
+def _file_lifetimes(now: OpenTable) -> FileLifetimes:
+    timeline = now.look.timeline()
+    files = views.timeline.lifetimes.file_lives(now.frames.lifetimes, timeline)
     return FileLifetimes(
         views.timeline.lifetimes.life_cohorts(files),
         views.timeline.lifetimes.life_facts(files),
