@@ -6,7 +6,7 @@ from types import MappingProxyType
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import picks, texts, tooltips
+from lakeview.charts.marks import picks, short_label_axis, texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts
 from lakeview.views.units import format_moment, format_percent, format_version
@@ -70,7 +70,7 @@ def null_heatmap(
     y = alt.Y(
         "column:N",
         sort=None,
-        axis=alt.Axis(title=None, labelLimit=130, minExtent=96, maxExtent=136),
+        axis=short_label_axis(),
         scale=alt.Scale(domain=columns, paddingInner=0, paddingOuter=0),
     )
     fields = (("column", "column"), ("version", "version"), ("committed", "committed, UTC"), ("share", "null"))

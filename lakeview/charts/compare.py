@@ -9,7 +9,7 @@ from typing import Literal
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import picks, texts, tooltips
+from lakeview.charts.marks import lanes, picks, short_label_axis, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.partitions import short_names
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts
@@ -48,13 +48,7 @@ def partition_diff_chart(diff: pl.DataFrame, *, keys: Sequence[str] = (), dark: 
             grid=True, tickCount=5, labelExpr="datum.value === 0 ? '0' : format(datum.value, '+,d')", domain=False
         ),
     )
-    y = alt.Y(
-        "partition_text:N",
-        sort=None,
-        title=None,
-        axis=alt.Axis(labelExpr=short_names(top["partition_text"], keys), labelLimit=130, minExtent=96, maxExtent=136),
-        scale=alt.Scale(domain=names),
-    )
+    y = lanes("partition_text:N", names, short_label_axis(labelExpr=short_names(top["partition_text"], keys)))
     tooltip = tooltips((("partition_text", "partition"), ("figure", "files"), ("size", "bytes")))
     colour = alt.Color("way:N", scale=alt.Scale(domain=["added", "removed"], range=[p.green, p.orange]))
     base = alt.Chart(rows)
@@ -99,13 +93,7 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     most = max([1.0, *(value for value in rows["right"] if value is not None)])
     scale = alt.Scale(domain=[0, most], padding=6)
     x = alt.X("after:Q", title=None, scale=scale, axis=alt.Axis(grid=False, tickCount=5))
-    y = alt.Y(
-        "column:N",
-        sort=None,
-        title=None,
-        axis=alt.Axis(labelLimit=130, minExtent=96, maxExtent=136, grid=True, domain=False),
-        scale=alt.Scale(domain=rows["column"].to_list()),
-    )
+    y = lanes("column:N", rows["column"].to_list(), short_label_axis(grid=True, domain=False))
     tooltip = tooltips((("column", "column"), ("was", "null before"), ("now", "null now")))
     base = alt.Chart(rows)
     pale = alt.Chart(rows.drop_nulls("absent"))

@@ -5,6 +5,7 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
+from lakeview.charts.marks import as_given
 from lakeview.charts.palette import Palette
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, no_axis, time_axis
 from lakeview.model.printable import shorten
@@ -23,12 +24,7 @@ _LONGEST = 33
 
 def event_colours(events: pl.DataFrame, p: Palette) -> pl.Series:
     """The colour of each event's words and rule, by what it means: as of the mark of its commit."""
-    lanes = {
-        "append": p.green_text,
-        "change": p.orange_text,
-        "schema": p.violet_text,
-        "maintenance": p.gray_text,
-    }
+    lanes = {"append": p.green_text, "change": p.orange_text, "schema": p.violet_text, "maintenance": p.gray_text}
     return events.select(
         pl.when(pl.col("suspicious") & ~pl.col("taken_back"))
         .then(pl.lit(p.red_text))
@@ -50,12 +46,7 @@ def event_labels(events: pl.DataFrame, domain: tuple[datetime, datetime], p: Pal
     layers = [
         alt.Chart(rows.filter(pl.col("left") == left))
         .mark_text(align="left" if left else "right", dx=3 if left else -3, baseline="middle")
-        .encode(
-            x=time_axis(domain, labels=False),
-            y=y,
-            text="label:N",
-            color=alt.Color("color:N", scale=None),
-        )
+        .encode(x=time_axis(domain, labels=False), y=y, text="label:N", **as_given("color"))
         for left in (True, False)
     ]
     chart = layer_charts(*layers)

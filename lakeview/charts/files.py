@@ -5,7 +5,7 @@ import json
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, label_axis, peak, picks, texts, tooltips, whole_axis
+from lakeview.charts.marks import as_given, exact_count, label_axis, lanes, peak, picks, texts, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finish_chart, layer_charts
 from lakeview.views.thresholds import TARGET_HIGH, TARGET_LOW
@@ -63,13 +63,7 @@ def _bars(
     band = alt.Chart(rows.filter("target"))
     layers: list[AnyChart] = [
         band.mark_rect(color=p.band).encode(x=x),
-        base.mark_bar().encode(
-            x=x,
-            y=y,
-            color=alt.Color("color:N", scale=None),
-            opacity=alt.Opacity("weight:Q", scale=None),
-            tooltip=tooltip,
-        ),
+        base.mark_bar().encode(x=x, y=y, tooltip=tooltip, **as_given("color", "opacity")),
         alt.Chart(labels).mark_text(baseline="bottom", dy=-2).encode(x=x, y=y, text="figure:N"),
         # the whole column answers to the pointer, however low its bar is
         base.mark_rect(opacity=0).encode(x=x, tooltip=tooltip).add_params(click),
@@ -94,7 +88,7 @@ def _rows(bins: pl.DataFrame, small: str, p: Palette, selection: str | None) -> 
         {
             "label": bins["label"],
             "small": bins["small"],
-            "weight": [1.0 if selection in (None, label) else 0.45 for label in bins["label"]],
+            "opacity": [1.0 if selection in (None, label) else 0.45 for label in bins["label"]],
             "target": bins["target"],
             "color": bins.select(pl.when("small").then(pl.lit(small)).otherwise(pl.lit(p.blue))).to_series(),
             "files_text": texts(bins["files"], exact_count),
@@ -148,8 +142,7 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
             "encodings": columns["encodings"],
         }
     )
-    axis = label_axis(_LABEL_WIDTH)
-    y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=columns["column"].to_list()))
+    y = lanes("column:N", columns["column"].to_list(), label_axis(_LABEL_WIDTH))
     scale = alt.Scale(domain=[0, max(float(rows["end"].max() or 0), 1e-9) * 1.16], nice=False)  # type: ignore[arg-type]  # numbers alone
     x_axis = alt.Axis(title=None, format="~s", grid=True, tickCount=5, domain=False)
     fields = (

@@ -8,7 +8,7 @@ import polars as pl
 
 from lakeview.charts.commit_marks import style_marks, tooltip_rows
 from lakeview.charts.compare import change_text
-from lakeview.charts.marks import label_axis, picks, targets, texts, tooltips
+from lakeview.charts.marks import as_given, label_axis, lanes, picks, targets, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, time_axis, time_domain
 from lakeview.model.printable import shorten
@@ -31,22 +31,12 @@ def writer_lanes(marks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
     if len(set(names.values())) < len(names):  # two that begin alike
         names = {name: name for name in names}
     rows = style_marks(commits, tooltip_rows(commits), p).with_columns(lane_of=commits["writer"].replace_strict(names))
-    y = alt.Y(
-        "lane_of:O",
-        title=None,
-        sort=None,
-        scale=alt.Scale(domain=list(names.values())),
-        axis=alt.Axis(grid=True, tickBand="center", **_LANE),
-    )
+    y = lanes("lane_of:O", list(names.values()), alt.Axis(grid=True, tickBand="center", **_LANE))
     domain = time_domain(commits["timestamp"])
     fields = (("version_text", "version"), ("committed", "committed, UTC"), ("operation", "operation"),
             ("writer", "writer"), ("change", "rows added, removed"))  # fmt: skip
     base = alt.Chart(rows).encode(x=time_axis(domain, labels=True), y=y, tooltip=tooltips(fields))
-    points = base.mark_point(filled=True, opacity=0.9).encode(
-        color=alt.Color("color:N", scale=None),
-        shape=alt.Shape("shape:N", scale=None),
-        size=alt.Size("size:Q", scale=None),
-    )
+    points = base.mark_point(filled=True, opacity=0.9).encode(**as_given("color", "shape", "size"))
     return [finish_chart(layer_charts(points, targets(base, "version")), p, height=_WRITER_HEIGHT * len(names))]
 
 
@@ -64,27 +54,21 @@ def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *,
     if births.is_empty():
         return []
     eventful = pl.col("changes") + pl.col("dropped").is_not_null().cast(pl.Int64)
-    lanes = births.sort(eventful, descending=True, maintain_order=True).head(_MOST_COLUMNS).sort("lane")
+    rows = births.sort(eventful, descending=True, maintain_order=True).head(_MOST_COLUMNS).sort("lane")
     p = palette(dark)
     # as column_lives counts them: a column dropped and added again has two lives
     events = history.with_columns(lane=((pl.col("change") == "added").cum_sum() - 1).cast(pl.UInt32))
-    events = events.join(lanes.select("lane"), on="lane", how="semi").drop_nulls("timestamp")
+    events = events.join(rows.select("lane"), on="lane", how="semi").drop_nulls("timestamp")
     drops = events.filter(pl.col("change") == "dropped").select("lane", ended="timestamp").unique("lane", keep="last")
     moments = pl.concat([events["timestamp"], pl.Series([until], dtype=events["timestamp"].dtype)])
     domain = time_domain(moments)
-    lines = lanes.join(drops, on="lane", how="left", maintain_order="left").select(
+    lines = rows.join(drops, on="lane", how="left", maintain_order="left").select(
         "lane", timestamp="born_timestamp", until=pl.col("ended").fill_null(domain[1])
     )
-    names = dict(zip(lanes["lane"], (shorten(name, _LONGEST) for name in lanes["column"]), strict=True))
+    names = dict(zip(rows["lane"], (shorten(name, _LONGEST) for name in rows["column"]), strict=True))
     order = [str(lane) for lane in names]
     labels = ", ".join(f"'{lane}': {_string_literal(name)}" for lane, name in names.items())
-    y = alt.Y(
-        "lane:O",
-        title=None,
-        sort=None,
-        scale=alt.Scale(domain=order),
-        axis=alt.Axis(grid=False, labelExpr=f"({{{labels}}})[datum.value]", **_LANE),
-    )
+    y = lanes("lane:O", order, alt.Axis(grid=False, labelExpr=f"({{{labels}}})[datum.value]", **_LANE))
     text = pl.col("lane").cast(pl.String)
     bars = (
         alt.Chart(lines.with_columns(text))
@@ -94,9 +78,7 @@ def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *,
     base = alt.Chart(_events(events, p).with_columns(text)).encode(
         x=time_axis(domain, labels=True), y=y, tooltip=tooltips(_TOOLTIP)
     )
-    points = base.mark_point(filled=True, opacity=1, size=46).encode(
-        color=alt.Color("color:N", scale=None), shape=alt.Shape("shape:N", scale=None)
-    )
+    points = base.mark_point(filled=True, opacity=1, size=46).encode(**as_given("color", "shape"))
     return [finish_chart(layer_charts(bars, points, targets(base, "commit")), p, height=_COLUMN_HEIGHT * len(order))]
 
 
@@ -144,7 +126,7 @@ def branch_graph_chart(graph: pl.DataFrame, *, dark: bool = False) -> list[AnyCh
     if graph.is_empty():
         return []
     p = palette(dark)
-    lanes = [lane or _OFF for lane in graph["lane"].unique(maintain_order=True)]
+    names = [lane or _OFF for lane in graph["lane"].unique(maintain_order=True)]
     dots = pl.DataFrame(
         {
             "version": graph["version"].cast(pl.String),
@@ -159,7 +141,7 @@ def branch_graph_chart(graph: pl.DataFrame, *, dark: bool = False) -> list[AnyCh
         }
     )
     x = alt.X("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, graph.height - 0.5 + max(1, graph.height // 8)]))
-    y = alt.Y("lane:N", sort=None, scale=alt.Scale(domain=lanes), axis=label_axis(_LABELS))
+    y = lanes("lane:N", names, label_axis(_LABELS))
     tooltip = tooltips(
         (("name", "version"), ("version", "id"), ("committed", "committed, UTC"), ("operation", "operation"))
     )
@@ -177,4 +159,4 @@ def branch_graph_chart(graph: pl.DataFrame, *, dark: bool = False) -> list[AnyCh
         .mark_text(align="left", dx=8, dy=-9, color=p.blue_text, fontSize=11)
         .encode(x=x, y=y, text="refs:N"),
     ]
-    return [finish_chart(layer_charts(*layers), p, height=_BRANCH_HEIGHT * len(lanes))]
+    return [finish_chart(layer_charts(*layers), p, height=_BRANCH_HEIGHT * len(names))]

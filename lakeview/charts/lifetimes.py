@@ -5,7 +5,7 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import peak, picks, texts, tooltips
+from lakeview.charts.marks import as_given, peak, picks, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, finish_chart, layer_charts, time_axis, time_domain
 from lakeview.views.units import format_age, format_bytes, format_moment, format_range, format_version
@@ -38,8 +38,8 @@ def life_bands(cohorts: pl.DataFrame, until: datetime, *, dark: bool = False) ->
             x2="ends:T",
             y=y,
             y2="high:Q",
-            color=alt.Color("color:N", scale=None),
             tooltip=tooltips(_TOOLTIP),
+            **as_given("color"),
         )
         .add_params(picks("commit"))
     )

@@ -1,6 +1,6 @@
 """What many charts draw alike: texts for tooltips, selections by click, step lines, and scales from a largest value."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,14 @@ def tooltips(fields: Iterable[tuple[str, str]]) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:N", title=title) for name, title in fields]
 
 
+def as_given(*channels: str) -> dict[str, Any]:
+    """Encodings by fields of the channels' own names, whose values are colours, shapes or sizes themselves."""
+    return {name: getattr(alt, name.capitalize())(_GIVEN[name], scale=None) for name in channels}
+
+
+_GIVEN = {"color": "color:N", "shape": "shape:N", "size": "size:Q", "opacity": "opacity:Q"}
+
+
 def picks(*fields: str) -> alt.Parameter:
     """A selection by click of the marks that share the values of these fields."""
     return alt.selection_point(name=SELECTION, fields=list(fields), on="click", empty=False)
@@ -51,6 +59,16 @@ def peak(values: pl.Series) -> float:
     """The max of a column of numbers; 0 without values."""
     top = values.max()
     return float(top) if isinstance(top, int | float) else 0.0
+
+
+def short_label_axis(**more: Any) -> alt.Axis:
+    """An axis of names at the left that is as wide as short ones need."""
+    return alt.Axis(title=None, labelLimit=130, minExtent=96, maxExtent=136, **more)
+
+
+def lanes(field: str, names: Sequence[str], axis: alt.Axis) -> alt.Y:
+    """A lane for each of these values of a field, in their order."""
+    return alt.Y(field, sort=None, title=None, axis=axis, scale=alt.Scale(domain=list(names)))
 
 
 def label_axis(width: int, **more: Any) -> alt.Axis:

@@ -61,13 +61,8 @@ def _year(days: pl.DataFrame, title: str, top: float, selection: str | None, p: 
     rows = _texts(days).with_columns(
         weekday=days["weekday"], week=days["week"], value=days["bytes"], missing=days["missing"]
     )
-    months = {
-        int(week): label
-        for week, label in days.group_by(pl.col("start").dt.month().alias("month"))
-        .agg(pl.col("week").min(), pl.col("start").min().dt.strftime("%b").alias("label"))
-        .select("week", "label")
-        .rows()
-    }
+    first_weeks = days.group_by(month=pl.col("start").dt.month()).agg(pl.col("week", "start").min())
+    months = dict(first_weeks.select("week", pl.col("start").dt.strftime("%b")).iter_rows())
     names = " : ".join(f"datum.value === {week} ? '{label}'" for week, label in months.items()) + " : ''"
     x_axis = alt.Axis(title=None, values=sorted(months), labelExpr=names, labelAngle=0, labelAlign="left")
     x = alt.X("week:O", axis=x_axis, scale=alt.Scale(domain=list(range(54)), paddingInner=0.12))

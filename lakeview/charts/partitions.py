@@ -7,7 +7,7 @@ from datetime import datetime
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, picks, texts, tooltips, whole_axis
+from lakeview.charts.marks import as_given, exact_count, lanes, peak, picks, texts, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, count_unit, finish_chart, layer_charts, time_axis
 from lakeview.model.partition_texts import PERCENT, SLASH
@@ -56,8 +56,8 @@ def partition_bars(
     measure = "bytes" if visible["records"].has_nulls() else "records"
     unit = byte_unit if measure == "bytes" else count_unit
     divisor, title = unit(peak(visible[measure]), "Bytes" if measure == "bytes" else "Rows")
-    weight = pl.lit(1.0) if selection is None else pl.when(pl.col("partition") == selection).then(1.0).otherwise(0.45)
-    bars = rows.with_columns(value=visible[measure] / divisor, weight=weight)
+    opacity = pl.lit(1.0) if selection is None else pl.when(pl.col("partition") == selection).then(1.0).otherwise(0.45)
+    bars = rows.with_columns(value=visible[measure] / divisor, opacity=opacity)
     median = _median(there[measure]) / divisor
     return [
         _size_bars(bars, median, f"{title}; dashed: median{more}", x, p),
@@ -93,8 +93,8 @@ def partition_writes(writes: pl.DataFrame, *, keys: Sequence[str] = (), dark: bo
         }
     )
     labels = _named_loads(visible, ends, p)
-    axis = alt.Axis(title=None, labelExpr=names, labelLimit=110, minExtent=72, maxExtent=110)
-    y = alt.Y("partition:N", sort=None, axis=axis, scale=alt.Scale(domain=order.to_list()))
+    axis = alt.Axis(labelExpr=names, labelLimit=110, minExtent=72, maxExtent=110)
+    y = lanes("partition:N", order.to_list(), axis)
     x = time_axis(ends, labels=True)
     fields = (("partition", "partition"), ("from", "from, UTC"), ("versions", "versions"))
     tooltip = tooltips((*fields, ("rows", "rows"), ("files", "files"), ("size", "bytes")))
@@ -108,9 +108,7 @@ def partition_writes(writes: pl.DataFrame, *, keys: Sequence[str] = (), dark: bo
         *(
             alt.Chart(labels.filter(pl.col("before") == before))
             .mark_text(align="right" if before else "left", dx=-5 if before else 5)
-            .encode(
-                x=time_axis(ends, labels=True, field="at"), y=y, text="text:N", color=alt.Color("color:N", scale=None)
-            )
+            .encode(x=time_axis(ends, labels=True, field="at"), y=y, text="text:N", **as_given("color"))
             for before in (True, False)
         ),
         base.mark_rect(opacity=0).encode(x=x, x2="until:T", y=y, tooltip=tooltip).add_params(picks("partition")),
@@ -156,9 +154,7 @@ def _size_bars(rows: pl.DataFrame, median: float, title: str, x: alt.X, p: Palet
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, top * 1.14], nice=False), axis=axis)
     middle = alt.Chart(pl.DataFrame({"value": [median]})).mark_rule(color=p.muted, strokeDash=[3, 3])
     base = alt.Chart(rows)
-    bars = base.mark_bar().encode(
-        x=x, y=y, color=alt.Color("color:N", scale=None), opacity=alt.Opacity("weight:Q", scale=None)
-    )
+    bars = base.mark_bar().encode(x=x, y=y, **as_given("color", "opacity"))
     words = alt.Chart(rows.filter(pl.col("words") != "")).mark_text(baseline="bottom", dy=-3, color=p.orange_text)
     layers = layer_charts(bars, middle.encode(y=y), words.encode(x=x, y=y, text="words:N"), _columns(rows, x))
     return finish_chart(layers, p, height=96, title=title)

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, from_zero, peak, picks, texts, tooltips
+from lakeview.charts.marks import as_given, exact_count, from_zero, peak, picks, texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, span_unit, time_axis, time_domain
 from lakeview.model.printable import shorten
@@ -74,14 +74,13 @@ def run_bars(runs: pl.DataFrame, run_id: str | None = None, *, dark: bool = Fals
         (("pipeline", "pipeline"), ("outcome", "outcome"), ("began", "started, UTC"), ("took", "duration"),
          ("rows", "rows published"), ("failed", "rows failed"))
     )  # fmt: skip
-    color = alt.Color("color:N", scale=None)
     layers: list[AnyChart] = [
         alt.Chart(rows)
         .mark_rule(strokeWidth=_BAR)
         .encode(x=x, y=y, y2="zero:Q", color=alt.Color("bar:N", scale=None), tooltip=tooltip),
         alt.Chart(rows)
         .mark_point(size=70, filled=True, opacity=1)
-        .encode(x=x, y=y, color=color, shape=alt.Shape("shape:N", scale=None), tooltip=tooltip)
+        .encode(x=x, y=y, tooltip=tooltip, **as_given("color", "shape"))
         .add_params(picks("run_id")),
     ]
     return [finish_chart(layer_charts(*layers), p, height=_RUNS_HEIGHT, title=f"Duration of runs, {unit}")]
@@ -128,7 +127,7 @@ def lineage_chart(
         .encode(x=x, y=y, x2="x2:Q", y2="y2:Q", tooltip=tooltips((("reads", "reads"), ("step", "step")))),
         alt.Chart(dots)
         .mark_point(size=90, filled=True, opacity=1)
-        .encode(x=x, y=y, color=alt.Color("color:N", scale=None), shape=alt.Shape("shape:N", scale=None), tooltip=about)
+        .encode(x=x, y=y, tooltip=about, **as_given("color", "shape"))
         .add_params(picks("node")),
         alt.Chart(dots).mark_text(dy=-12, limit=_LABEL, color=p.text).encode(x=x, y=y, text="label:N"),
     ]

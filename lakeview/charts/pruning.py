@@ -7,7 +7,18 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import SHORT_COUNTS, exact_count, from_zero, label_axis, picks, step_line, texts, tooltips
+from lakeview.charts.marks import (
+    SHORT_COUNTS,
+    as_given,
+    exact_count,
+    from_zero,
+    label_axis,
+    lanes,
+    picks,
+    step_line,
+    texts,
+    tooltips,
+)
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, time_axis, time_domain
 from lakeview.model.printable import shorten
@@ -62,11 +73,9 @@ def clustering_bars(clustering: pl.DataFrame, *, selection: str | None = None, d
         depth=texts(columns["depth"], format_mean),
         most=texts(columns["most"], exact_count),
         unknown=texts(columns["unknown"], exact_count),
-        weight=pl.when(pl.col("column") == (selection or "")).then(1.0).otherwise(0.72),
+        opacity=pl.when(pl.col("column") == (selection or "")).then(1.0).otherwise(0.72),
     )
-    domain = columns["column"].to_list()
-    axis = label_axis(_LABEL_WIDTH)
-    y = alt.Y("column:N", sort=None, axis=axis, scale=alt.Scale(domain=domain))
+    y = lanes("column:N", columns["column"].to_list(), label_axis(_LABEL_WIDTH))
     percent = alt.Axis(
         title=None, values=[0, 0.25, 0.5, 0.75, 1], labelExpr="datum.value * 100 + ' %'", grid=True, domain=False
     )
@@ -76,13 +85,13 @@ def clustering_bars(clustering: pl.DataFrame, *, selection: str | None = None, d
     tooltip = tooltips((*fields, *more))
     base = alt.Chart(rows)
     x = alt.X("depth_share:Q", axis=percent, scale=x_scale)
-    opacity = alt.Opacity("weight:Q", scale=None)
+    opacity = as_given("opacity")
     click = picks("column")
     layers: list[AnyChart] = [
-        base.mark_bar(color=p.blue).encode(x=x, y=y, opacity=opacity, tooltip=tooltip),
+        base.mark_bar(color=p.blue).encode(x=x, y=y, tooltip=tooltip, **opacity),
         base.mark_bar(color=p.orange)
         .transform_calculate(end="datum.depth_share + datum.unknown_share")
-        .encode(x=alt.X("depth_share:Q", scale=x_scale), x2="end:Q", y=y, opacity=opacity, tooltip=tooltip),
+        .encode(x=alt.X("depth_share:Q", scale=x_scale), x2="end:Q", y=y, tooltip=tooltip, **opacity),
         base.mark_text(align="left", dx=5).encode(x=alt.X("reads_share:Q", scale=x_scale), y=y, text="figure:N"),
         base.mark_rect(opacity=0).encode(y=y, tooltip=tooltip).add_params(click),
     ]
@@ -182,7 +191,7 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette) -> AnyChart:
         percent=texts(counts["share"], format_percent),
     ).with_columns(text=pl.concat_str("word", "figure", separator=" "))
     versions = rows["version"].unique(maintain_order=True).to_list()
-    y = alt.Y("version:N", sort=None, axis=alt.Axis(title=None, labelLimit=90), scale=alt.Scale(domain=versions))
+    y = lanes("version:N", versions, alt.Axis(labelLimit=90))
     axis = alt.Axis(title=None, labels=False, domain=False, grid=False)
     x = alt.X("begin:Q", axis=axis, scale=alt.Scale(domain=[0, 1], nice=False))
     tooltip = tooltips((("version", "version"), ("word", "files are"), ("figure", measure), ("percent", "share")))
@@ -191,7 +200,7 @@ def _bars(rows: pl.DataFrame, measure: str, title: str, p: Palette) -> AnyChart:
     labels = base.transform_filter(f"datum.share * width >= {_LETTER} * length(datum.text)")
     layers: list[AnyChart] = [
         base.mark_bar(stroke=p.page, strokeWidth=1, height=12, yOffset=-5).encode(
-            x=x, x2="end:Q", y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip
+            x=x, x2="end:Q", y=y, tooltip=tooltip, **as_given("color")
         ),
         labels.mark_text(align="left", baseline="top", dx=2, dy=5).encode(x=x, y=y, text="text:N"),
     ]

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from lakeview.charts.marks import exact_count, peak, picks, step_line, texts, tooltips
+from lakeview.charts.marks import as_given, exact_count, peak, picks, step_line, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, byte_unit, finish_chart, layer_charts
 from lakeview.views.sums import total_of
@@ -113,7 +113,10 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False) -> AnyChart:
     rows = pl.DataFrame(
         {
             "version": top["version"].cast(pl.String),
-            "commit": [_commit_name(v, o) for v, o in top.select("version", "operation").iter_rows()],
+            "commit": [
+                f"{format_version(version)} · {operation or 'unknown'}"
+                for version, operation in top.select("version", "operation").iter_rows()
+            ],
             "value": top["bytes"] / unit,
             "figure": texts(top["bytes"], format_bytes),
             "share": texts(top["share"], format_percent),
@@ -144,14 +147,8 @@ def history_cost_bars(cost: pl.DataFrame, *, dark: bool = False) -> AnyChart:
     tooltip = tooltips((*zip(fields, fields, strict=True), *more))
     bars = alt.Chart(rows)
     layers: list[AnyChart] = [
-        bars.mark_bar(height=12)
-        .encode(x=x, y=y, color=alt.Color("color:N", scale=None), tooltip=tooltip)
-        .add_params(picks("version")),
+        bars.mark_bar(height=12).encode(x=x, y=y, tooltip=tooltip, **as_given("color")).add_params(picks("version")),
         bars.mark_text(align="left", dx=5).encode(x=x, y=y, text="figure:N"),
     ]
     heading = alt.TitleParams(title, frame="bounds", dx=0)
     return finish_chart(layer_charts(*layers), p, height=max(22 * rows.height, 30), title=heading)
-
-
-def _commit_name(version: int, operation: str | None) -> str:
-    return f"{format_version(version)} · {operation or 'unknown'}"

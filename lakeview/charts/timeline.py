@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.charts.commit_marks import SHAPES, TOOLTIP, opacities, style_marks, tooltip_rows
 from lakeview.charts.event_labels import event_colours, event_labels
-from lakeview.charts.marks import peak, tooltips, whole_axis
+from lakeview.charts.marks import as_given, lanes, peak, tooltips, whole_axis
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.ribbon import ribbon_chart
 from lakeview.charts.theme import (
@@ -132,12 +132,8 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
     sums = flow_sums(on_branch(timeline))
     gain, loss = sums[f"{measure}_added"], sums[f"{measure}_removed"]
     most = max(peak(gain), peak(loss))
-    names = {
-        "records": "Rows added and removed",
-        "bytes": "Bytes added and removed",
-        "files": "Files added and removed",
-    }
-    divisor, title = _unit(measure, most, names)
+    names = {"records": "Rows", "bytes": "Bytes", "files": "Files"}
+    divisor, title = _unit(measure, most, {name: f"{what} added and removed" for name, what in names.items()})
     tooltip_texts = tooltip_rows(sums).with_columns(opacities(sums), maintenance=sums["lane"] == "maintenance")
     if measure == "records":  # maintenance writes rows again, it adds and removes none
         gain, loss = (values.set(tooltip_texts["maintenance"], None) for values in (gain, loss))
@@ -176,7 +172,9 @@ def _panel(plot: _Panel, context: _PanelContext, *, last: bool, brush: bool) -> 
     p, x = context.p, time_axis(context.domain, labels=last)
     axis = whole_axis() if plot.is_whole else alt.Axis()
     base = alt.Chart(plot.rows)
-    layers: list[AnyChart] = [] if context.band.is_empty() else [_band_layer(context, x)]
+    layers: list[AnyChart] = []
+    if not context.band.is_empty():
+        layers.append(alt.Chart(context.band).mark_rect(color=p.band).encode(x=x, x2="until:T"))
     layers.append(_rules(context, x))
     if plot.kind == "state":
         y = alt.Y(
@@ -210,27 +208,12 @@ def _panel(plot: _Panel, context: _PanelContext, *, last: bool, brush: bool) -> 
         scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(nice=3)
         y = alt.Y("value:Q", title=None, axis=axis, scale=scale)
         zero = alt.Chart(pl.DataFrame({"value": [0.0]})).mark_rule(color=p.axis).encode(y=y)
-        bars = base.mark_rule(strokeWidth=plot.thickness).encode(
-            x=x,
-            y=y,
-            y2=alt.datum(0),
-            color=alt.Color("color:N", scale=None),
-            opacity=alt.Opacity("opacity:Q", scale=None),
-        )
-        layers += [zero, bars]
+        bars = base.mark_rule(strokeWidth=plot.thickness)
+        layers += [zero, bars.encode(x=x, y=y, y2=alt.datum(0), **as_given("color", "opacity"))]
     else:
-        axis = alt.Axis(grid=True, tickBand="center")
-        y = alt.Y("lane:O", title=None, sort=None, scale=alt.Scale(domain=list(plot.lanes)), axis=axis)
-        layers.append(
-            base.mark_point(filled=True).encode(
-                x=x,
-                y=y,
-                opacity=alt.Opacity("opacity:Q", scale=None),
-                color=alt.Color("color:N", scale=None),
-                shape=alt.Shape("shape:N", scale=None),
-                size=alt.Size("size:Q", scale=None),
-            )
-        )
+        y = lanes("lane:O", plot.lanes, alt.Axis(grid=True, tickBand="center"))
+        points = base.mark_point(filled=True)
+        layers.append(points.encode(x=x, y=y, **as_given("opacity", "color", "shape", "size")))
     layers.append(_hover(plot.rows, x, context))
     chart = layer_charts(*layers)
     return finish_chart(chart, p, height=plot.height, title=plot.title)
@@ -243,11 +226,6 @@ def _band(span: tuple[datetime, datetime] | None, domain: tuple[datetime, dateti
     return ends.filter(pl.col("timestamp") < pl.col("until"))
 
 
-def _band_layer(context: _PanelContext, x: alt.X) -> AnyChart:
-    chart: alt.Chart = alt.Chart(context.band).mark_rect(color=context.p.band).encode(x=x, x2="until:T")
-    return chart
-
-
 def _rules(context: _PanelContext, x: alt.X) -> AnyChart:
     """Dashed rules of the events, and a solid one of the version shown."""
     chart: alt.Chart = (
@@ -255,7 +233,7 @@ def _rules(context: _PanelContext, x: alt.X) -> AnyChart:
         .mark_rule()
         .encode(
             x=x,
-            color=alt.Color("color:N", scale=None),
+            **as_given("color"),
             strokeDash=alt.StrokeDash("dash:N", scale=alt.Scale(domain=["event", "version"], range=[[2, 3], [1, 0]])),
         )
     )
