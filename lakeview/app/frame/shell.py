@@ -175,6 +175,6 @@ _DARK_COLOURS = {"#1D66B8": "#5CA8F5", "#8FB6E0": "#3F82C2", "#1B232C": "#E3E8ED
 def _picture(name: str, *, dark: bool = False) -> str:
     """The SVG of the mark alone, `icon`, or of mark and name, `logo`."""
     svg = files("lakeview.app.frame").joinpath(f"{name}.svg").read_text(encoding="utf-8")
-    for light, on_dark in _DARK_COLOURS.items() if dark else ():
-        svg = svg.replace(light, on_dark)
+    for colour, on_dark in _DARK_COLOURS.items() if dark else ():
+        svg = svg.replace(colour, on_dark)
     return svg
