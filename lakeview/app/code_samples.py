@@ -62,32 +62,32 @@ problems = table.check()""",
 }
 """What each page asks, after the table was opened; a page that is not here shows rows."""
 
-_ELSEWHERE: Mapping[str, Mapping[str, str]] = {
-    "delta": {
-        "PySpark": """from lakeview.spark import session
+_SPARK = """from lakeview.spark import session
 
 spark = session()
 rows = spark.read.format("lakeview").option("version", "{version}").load({address}){spark_where}.limit({limit})
+"""
 
+_ELSEWHERE: Mapping[str, Mapping[str, str]] = {
+    "delta": {
+        "PySpark": _SPARK
+        + """
 # with Delta's own connector
 rows = spark.read.format("delta").option("versionAsOf", {version}).load({address}){spark_where}.limit({limit})""",
         "polars": """import polars as pl
 
-rows = pl.scan_delta({address}, version={version}){polars_where}.head({limit}).collect()""",
+rows = pl.scan_delta({address}, version={version}){filtered}.head({limit}).collect()""",
         "DuckDB": """INSTALL delta; LOAD delta;
 SELECT * FROM delta_scan('{url}', version => {version}){sql_where} LIMIT {limit};""",
     },
     "iceberg": {
-        "PySpark": """from lakeview.spark import session
-
-spark = session()
-rows = spark.read.format("lakeview").option("version", "{version}").load({address}){spark_where}.limit({limit})
-
+        "PySpark": _SPARK
+        + """
 # with Iceberg's own connector
 rows = spark.read.format("iceberg").option("snapshot-id", "{version}").load({address}){spark_where}.limit({limit})""",
         "polars": """import polars as pl
 
-rows = pl.scan_iceberg({metadata}, snapshot_id={version}){polars_where}.head({limit}).collect()""",
+rows = pl.scan_iceberg({metadata}, snapshot_id={version}){filtered}.head({limit}).collect()""",
         "DuckDB": """INSTALL iceberg; LOAD iceberg;
 SELECT * FROM iceberg_scan('{quoted}', snapshot_from_id = {version}){sql_where} LIMIT {limit};""",
     },
@@ -128,7 +128,6 @@ def snippets(view: View, metadata: str | None = None) -> dict[str, str]:
         "limit": view.limit,
         "condition": repr(where or "TRUE"),
         "filtered": f".filter(pl.sql_expr({where!r}))" if where else "",
-        "polars_where": f".filter(pl.sql_expr({where!r}))" if where else "",
         "spark_where": f".where({translate(where, 'spark')!r})" if where else "",
         "sql_where": f" WHERE {translate(where, 'duckdb')}" if where else "",
         "quoted": address,

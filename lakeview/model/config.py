@@ -3,7 +3,7 @@ setting."""
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,24 +59,12 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
     of addresses below it. InvalidRequestError for what cannot be meant.
     """
     env = os.environ if environment is None else environment
-    document, default = _file(env.get("LAKEVIEW_CONFIG", "")), Config()
-    return Config(
-        roots=_roots(env.get("LAKEVIEW_ROOTS", "")) or tuple(document.get("roots", ())),
-        demo=env.get("LAKEVIEW_DEMO") or document.get("demo", default.demo),
-        max_log_file_bytes=_number(
-            env, "LAKEVIEW_MAX_LOG_FILE_BYTES", document.get("max_log_file_bytes", default.max_log_file_bytes)
-        ),
-        relocate=_pairs(env.get("LAKEVIEW_RELOCATE", "")) or document.get("relocate", {}),
-        plain_http=_switch(env, "LAKEVIEW_PLAIN_HTTP", document.get("plain_http", default.plain_http)),
-        private_networks=_switch(
-            env, "LAKEVIEW_PRIVATE_NETWORKS", document.get("private_networks", default.private_networks)
-        ),
-        share=env.get("LAKEVIEW_SHARE") or document.get("share", default.share),
-        share_tokens=_switch(env, "LAKEVIEW_SHARE_TOKENS", document.get("share_tokens", default.share_tokens)),
-        polars_parquet=_switch(env, "LAKEVIEW_POLARS_PARQUET", document.get("polars_parquet", default.polars_parquet)),
-        catalogs=document.get("catalogs", {}),
-        storage=document.get("storage", {}),
-    )
+    given = _file(env.get("LAKEVIEW_CONFIG", ""))
+    for name, read in _VARIABLES.items():
+        variable = f"LAKEVIEW_{name.upper()}"
+        if (value := read(variable, env.get(variable, ""))) is not None:
+            given[name] = value
+    return Config(**given)
 
 
 def task_settings(roots: Sequence[str]) -> Config:
@@ -86,40 +74,51 @@ def task_settings(roots: Sequence[str]) -> Config:
     return config if config.roots else replace(config, roots=tuple(roots))
 
 
-def _roots(text: str) -> tuple[str, ...]:
+def _roots(_: str, text: str) -> tuple[str, ...] | None:
     separator = "," if "," in text or "://" in text else os.pathsep
-    return tuple(part.strip() for part in text.split(separator) if part.strip())
+    return tuple(part.strip() for part in text.split(separator) if part.strip()) or None
 
 
-def _number(env: Mapping[str, str], name: str, default: int) -> int:
-    text = env.get(name)
+def _text(_: str, text: str) -> str | None:
+    return text or None
+
+
+def _number(name: str, text: str) -> int | None:
     if not text:
-        return default
+        return None
     if not text.isdecimal() or len(text) > 18:
         raise InvalidRequestError(f"{name} is {text!r}, which is no number", fix=f"set {name} to a whole number")
     return int(text)
 
 
-def _pairs(text: str) -> dict[str, str]:
+def _pairs(name: str, text: str) -> dict[str, str] | None:
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     if any(not old.strip() or not new.strip() for old, _, new in pairs):
         raise InvalidRequestError(
-            f"LAKEVIEW_RELOCATE is {text!r}, which names no places",
-            fix="set LAKEVIEW_RELOCATE to old=new, several separated by commas",
+            f"{name} is {text!r}, which names no places", fix=f"set {name} to old=new, several separated by commas"
         )
-    return {old.strip(): new.strip() for old, _, new in pairs}
+    return {old.strip(): new.strip() for old, _, new in pairs} or None
 
 
-def _switch(env: Mapping[str, str], name: str, otherwise: bool) -> bool:
-    text = env.get(name, "").strip().lower()
-    if not text:
-        return otherwise
+def _switch(name: str, text: str) -> bool | None:
+    text = text.strip().lower()
     if text not in _SWITCHES:
         raise InvalidRequestError(f"{name} is {text!r}, neither on nor off", fix=f"set {name} to 1 or 0, or unset it")
     return _SWITCHES[text]
 
 
-_SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_SWITCHES = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("0", "false", "no", "off"), False), "": None,
+}  # fmt: skip
+
+_VARIABLES: Mapping[str, Callable[[str, str], Any]] = {
+    "roots": _roots,
+    "max_log_file_bytes": _number,
+    "relocate": _pairs,
+    **dict.fromkeys(("demo", "share"), _text),
+    **dict.fromkeys(("plain_http", "private_networks", "share_tokens", "polars_parquet"), _switch),
+}
+"""What makes a setting of the name and text of its variable; None of one that leaves it open."""
 
 
 def _is_texts(value: object) -> bool:
@@ -182,4 +181,4 @@ def _file(path: str) -> dict[str, Any]:
             raise InvalidRequestError(
                 f"the configuration {path} sets {name} to what is not {kind}", fix="correct the file", place=path
             )
-    return document
+    return {name: tuple(value) if name == "roots" else value for name, value in document.items()}

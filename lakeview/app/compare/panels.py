@@ -16,6 +16,7 @@ from lakeview.app.components import dark, escape, fold, frame, grid, nothing, st
 from lakeview.app.null_shares import absent_column
 from lakeview.app.row_links import pick_link, row_link
 from lakeview.app.session import OpenTable
+from lakeview.app.table_cells import Column
 from lakeview.app.widths import HALF
 from lakeview.inspection.absent_columns import absent_shares
 from lakeview.model.errors import VersionNotFoundError
@@ -130,19 +131,16 @@ def settings_note(rows: pl.DataFrame) -> str:
 
 def settings_table(rows: pl.DataFrame, pair: Pair) -> None:
     """One row a setting, changes first."""
-    frame(
-        rows,
-        {
-            "change": columns.change(),
-            "name": columns.text("name"),
-            "before": columns.text(views.units.format_version(pair.before.version)),
-            "after": columns.text(views.units.format_version(pair.after.version)),
-        },
-        key="settings",
-        place=HALF,
-        height=9 * 28,
-        unknown="",
-    )
+    _difference_table(rows, pair, {"name": columns.text("name")}, {}, key="settings")
+
+
+def _difference_table(
+    rows: pl.DataFrame, pair: Pair, what: Mapping[str, Column], more: Mapping[str, Column], *, key: str
+) -> None:
+    before, after = (views.units.format_version(side.version) for side in (pair.before, pair.after))
+    values = {"before": columns.text(before), "after": columns.text(after)}
+    kinds = {"change": columns.change(), **what, **values, **more}
+    frame(rows, kinds, key=key, place=HALF, height=9 * 28, unknown="")
 
 
 def schema_note(changes: pl.DataFrame, pair: Pair) -> str:
@@ -153,20 +151,8 @@ def schema_note(changes: pl.DataFrame, pair: Pair) -> str:
 
 def schema_table(changes: pl.DataFrame, pair: Pair) -> None:
     """One row a change: sign and word, column, before and after, what it breaks."""
-    frame(
-        changes,
-        {
-            "change": columns.change(),
-            "column": columns.text("column"),
-            "before": columns.text(views.units.format_version(pair.before.version)),
-            "after": columns.text(views.units.format_version(pair.after.version)),
-            "breaks": columns.text("what it breaks"),
-        },
-        key="schema-changes",
-        place=HALF,
-        height=9 * 28,
-        unknown="",
-    )
+    breaks = {"breaks": columns.text("what it breaks")}
+    _difference_table(changes, pair, {"column": columns.text("column")}, breaks, key="schema-changes")
 
 
 def partitions(now: OpenTable, pair: Pair) -> pl.DataFrame:

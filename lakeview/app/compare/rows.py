@@ -89,7 +89,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
             width=420,
         )
         different = views.compare.row_pairs.repeat_rows(difference.rows)
-        pairs, changed_cells = views.compare.row_pairs.row_pairs_and_cells(different, key)
+        pairs, changed_cells = views.compare.row_pairs.row_pairs(different, key)
         counts = dict(pairs[views.compare.row_pairs.CHANGE].value_counts().iter_rows())
         kinds = [kind for kind in _KINDS if counts.get(kind)]
         is_part = different.height < difference.gains + difference.losses

@@ -50,16 +50,11 @@ def found_key(rows: pl.DataFrame) -> list[str]:
     return []
 
 
-def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+def row_pairs(rows: pl.DataFrame, key: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """CHANGE, COUNT (null but for changed rows) and the columns of RowDifference.rows as text, `old → new` where a cell
     changed: one row for each that came or went, or for two of them with the same key. A column of the table that is
-    called CHANGE or COUNT is suffixed `_`."""
-    return row_pairs_and_cells(rows, key)[0]
-
-
-def row_pairs_and_cells(rows: pl.DataFrame, key: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`row_pairs`, and for each of its columns of the table whether the cell is `old → new`: a text of the table may
-    hold an arrow of its own."""
+    called CHANGE or COUNT is suffixed `_`. And for each column of the table whether the cell is `old → new`: a text of
+    the table may hold an arrow of its own."""
     columns, rows = rows.columns, _by_place(rows)
     key = [str(columns.index(name)) for name in key]
     gains, losses = (_number_rows(side, key) for side in _sides(rows))
@@ -89,7 +84,7 @@ def row_pairs_and_cells(rows: pl.DataFrame, key: Sequence[str]) -> tuple[pl.Data
 
 
 def changed_first(cells: pl.DataFrame, names: Sequence[str], key: Sequence[str]) -> list[str]:
-    """The columns of `row_pairs_and_cells` that are seen first: the key's, then those with a changed cell. `names`:
+    """The columns of `row_pairs` that are seen first: the key's, then those with a changed cell. `names`:
     of all columns as RowDifference.rows has them, and as `key` calls its own."""
     of_key = [cells.columns[names.index(name)] for name in key]
     return [*of_key, *(name for name in cells.columns if name not in of_key and cells[name].any())]

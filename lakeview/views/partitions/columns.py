@@ -30,6 +30,7 @@ PARTITION_COLUMN = pl.Schema(
 """One row a partition, in order. `records` live, null when a file does not tell; the others as in SCHEMA_TREE;
 `unusual`: a null share far from the median of the partitions, without files written before the column existed."""
 
+_OF_THE_TREE = ("null_share", "null_share_mark", "absent_share", "absent_text", "min_text", "max_text", "range_is")
 _MOST_PARTITIONS = 1_000
 
 
@@ -61,10 +62,10 @@ def partition_column(
     largest = sorted(parts, key=lambda part: int(part["records"].sum()), reverse=True)[:_MOST_PARTITIONS]
     largest_names = {part["partition_text"][0] for part in largest}
     for part in parts:
-        name = part["partition_text"][0]
-        live = part["records"] - part["deleted_records"]
-        if name not in largest_names:
+        if part["partition_text"][0] not in largest_names:
             continue
+        live = part["records"] - part["deleted_records"]
+        records = None if live.has_nulls() else int(live.sum())
         own = keys.join(
             part.select("path", "deletion_vector"), on=["path", "deletion_vector"], how="semi", nulls_equal=True
         )
@@ -77,26 +78,13 @@ def partition_column(
                 recorded_statistics[own["place"].to_list()].select(column),
                 bounds_of_files,
                 part,
-                None if live.has_nulls() else int(live.sum()),
+                records,
             )
         tree = schema_tree(
             snapshot.schema, bounds_of_files, None, files=part.drop("partition", strict=False), absent=absent
         )
         row = tree.row(by_predicate=pl.col("path") == column, named=True)
-        rows.append(
-            (
-                name,
-                part.height,
-                None if live.has_nulls() else int(live.sum()),
-                row["null_share"],
-                row["null_share_mark"],
-                row["absent_share"],
-                row["absent_text"],
-                row["min_text"],
-                row["max_text"],
-                row["range_is"],
-            )
-        )
+        rows.append((part["partition_text"][0], part.height, records, *(row[name] for name in _OF_THE_TREE)))
     names = PARTITION_COLUMN.names()[:-1]
     partitions = pl.DataFrame(rows, schema={n: PARTITION_COLUMN[n] for n in names}, orient="row")
     # of the rows in whose files the column is: partitions of a time before it are no measure for later ones
