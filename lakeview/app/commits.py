@@ -11,7 +11,7 @@ from lakeview.app import columns, selection, timeline_filters
 from lakeview.app.components import ROW_HEIGHT, frame, nothing
 from lakeview.app.row_links import pick_link, picked_marks, row_pick
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import page_number, twin
+from lakeview.app.widget_state import page_number, twin, write_parameters
 
 COMMIT, PAGE, _PICKS = "commit", "commits-page", "_commit_picks"
 BRANCHES = "Branches and tags"
@@ -109,10 +109,7 @@ def _commit_link(mark: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _choose(version: int | str) -> None:
-    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in (COMMIT, PAGE)}
-    st.query_params.from_dict(
-        {**others, COMMIT: str(version)}
-    )  # at once: one step; the table turns to the commit's page
+    write_parameters({COMMIT: str(version)}, without=(PAGE,))  # the table turns to the commit's page
 
 
 _VISIBLE_ROWS = 8

@@ -1,13 +1,13 @@
 """Iceberg-style metadata, drawn where a table has it: branches, partition specs, manifests, sort orders."""
 
 import polars as pl
-import streamlit as st
 
 from lakeview import charts, views
 from lakeview.app import answers, columns, downloads, selection, widths
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, card, dark, fold, frame, grid, stack, tile
 from lakeview.app.row_links import picked_marks, row_pick
 from lakeview.app.session import OpenTable
+from lakeview.app.widget_state import write_parameters
 
 _WHY = {
     "first": "the first",
@@ -58,8 +58,7 @@ def _open_branch(branch: tuple[str, bool]) -> None:
 
 def _show_commits(**changes: str) -> None:
     """To the page's first tab."""
-    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in (_TAB, *changes)}
-    st.query_params.from_dict({**others, **changes})
+    write_parameters(changes, without=(_TAB,))
 
 
 def _branch_table(branches: pl.DataFrame) -> None:

@@ -14,8 +14,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import answers
 from lakeview.app.components import unknown_name
-from lakeview.app.widget_state import link_widget, write_parameter
-from lakeview.model.printable import visible
+from lakeview.app.widget_state import link_widget, twin, write_parameter, write_parameters
 
 MEASURES = ("rows", "bytes", "files")
 ALL_WRITERS = "all writers"
@@ -109,19 +108,13 @@ def _writers(timeline: pl.DataFrame) -> list[str]:
 
 def _writer(writers: list[str]) -> str | None:
     writer = st.query_params.get(WRITER)
-    st.session_state[WRITER] = writer if writer in writers else ALL_WRITERS
-    choice = st.selectbox(
-        "Writer",
-        [ALL_WRITERS, *writers],
-        format_func=visible,
-        key=WRITER,
-        on_change=lambda: write_parameter(
-            WRITER, "" if st.session_state[WRITER] == ALL_WRITERS else st.session_state[WRITER]
-        ),
-        label_visibility="collapsed",
-        width=150,
-    )
-    return None if choice == ALL_WRITERS else choice
+    known = writer if writer in writers else None
+
+    def choose(name: str) -> None:
+        write_parameter(WRITER, "" if name == ALL_WRITERS else name)
+
+    twin("Writer", [ALL_WRITERS, *writers], WRITER, known or ALL_WRITERS, choose, width=150)
+    return known
 
 
 def _time(timeline: pl.DataFrame) -> tuple[str, tuple[datetime, datetime] | None]:
@@ -190,4 +183,4 @@ def _keep_range(first: datetime, last: datetime) -> None:
 
 
 def _forget_range() -> None:
-    st.query_params.from_dict({key: st.query_params.get_all(key) for key in st.query_params if key not in (FROM, TO)})
+    write_parameters({}, without=(FROM, TO))

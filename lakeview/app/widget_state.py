@@ -4,7 +4,7 @@ Streamlit's own `bind="query-params"` is not used: leaving a page takes its para
 has changed, which is a step of its own in the browser's history; and two pages' widgets of one name fall out.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -91,16 +91,16 @@ def twin(
     label: str,
     options: Sequence[str],
     key: str,
-    shown: str | None,
+    value: str | None,
     on_pick: Callable[[Any], None],
     *,
     width: int,
-    format_func: Callable[[str], str],
+    format_func: Callable[[str], str] = str,
     **more: Any,
 ) -> None:
     """A box of options as `choice`, of what is not its own: it shows what is chosen elsewhere too, and `on_pick` gets
     what is chosen here."""
-    st.session_state[key] = shown
+    st.session_state[key] = value
     st.selectbox(
         label,
         options,
@@ -174,6 +174,14 @@ def _text(state: Any) -> str:
     if state is None:
         return ""
     return state.isoformat() if hasattr(state, "isoformat") else str(state)
+
+
+def write_parameters(parameters: Mapping[str, str], without: Collection[str] = ()) -> None:
+    """Puts parameters into the link, and takes those `without` out: at once, so that it is one step of the browser's
+    history."""
+    gone = {*without, *parameters}
+    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in gone}
+    st.query_params.from_dict({**others, **parameters})
 
 
 def write_parameter(key: str, texts: str | list[str]) -> None:

@@ -44,8 +44,8 @@ def _picker(paths: list[str], current: str | None, folder: str) -> None:
         panels.choose(None if path == _NONE else path)
 
     with heading_row("One file", "from its footer"):
-        shown = _NONE if current is None else current
-        twin("File", options, "pick_file", shown, choose, width=420, format_func=lambda path: path.removeprefix(folder))
+        choice = _NONE if current is None else current
+        twin("File", options, "pick_file", choice, choose, width=420, format_func=lambda path: path.removeprefix(folder))
 
 
 @cache_values(32, of=("version",))

@@ -27,38 +27,23 @@ def tiles(now: OpenTable, timeline: pl.DataFrame) -> None:
     progress = views.overview.progress(timeline, now.version, now.base)
     files = file_layout(now).facts
     with grid(160):  # six in a row on a page 1440 pixels wide, twice three at 900
-        _rows_tile(now, progress, files)
-        _bytes_tile(now, progress, files)
+        rows, size = now.snapshot.num_records, now.snapshot.size_bytes
+        help_of_rows = views.overview.rows_help(rows, files.least_records)
+        live_bytes = views.overview.figure(size, files.least_bytes, views.units.format_bytes)
+        _state_tile("Rows", views.overview.figure(rows, files.least_records), progress, "records", rows, help_of_rows)
+        _state_tile("Live bytes", live_bytes, progress, "bytes", size, views.overview.bytes_help(files))
         _retained_tile(now, progress)
         _files_tile(now, progress, files)
         _last_commit_tile(now, progress)
         _log_tile(now)
 
 
-def _rows_tile(now: OpenTable, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
-    rows = now.snapshot.num_records
-    change = progress.change(rows, "records")
-    tile(
-        "Rows",
-        views.overview.figure(rows, files.least_records),
-        change,
-        note=progress.since if change else None,
-        help=views.overview.rows_help(rows, files.least_records),
-        trend=views.overview.samples(progress.past, "records"),
-    )
-
-
-def _bytes_tile(now: OpenTable, progress: views.overview.Progress, files: views.files.sizes.FileFacts) -> None:
-    size = now.snapshot.size_bytes
-    change = progress.change(size, "bytes")
-    tile(
-        "Live bytes",
-        views.overview.figure(size, files.least_bytes, views.units.format_bytes),
-        change,
-        note=progress.since if change else None,
-        help=views.overview.bytes_help(files),
-        trend=views.overview.samples(progress.past, "bytes"),
-    )
+def _state_tile(
+    label: str, figure: str, progress: views.overview.Progress, measure: str, value: int | None, help_text: str
+) -> None:
+    change = progress.change(value, measure)
+    note, trend = progress.since if change else None, views.overview.samples(progress.past, measure)
+    tile(label, figure, change, note=note, help=help_text, trend=trend)
 
 
 def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:

@@ -26,7 +26,7 @@ from lakeview.app.null_shares import null_columns
 from lakeview.app.pages import QUALITY_WHOLE_TABLE
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import choice
+from lakeview.app.widget_state import choice, write_parameters
 from lakeview.inspection.absent_columns import complete_statistics, first_versions
 from lakeview.model.findings import Finding, severity_counts
 from lakeview.model.printable import first_few, shorten
@@ -186,9 +186,7 @@ def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
 def _pick_cell(chart: str) -> None:
     for cell in picked_marks(chart):
         if {"column", "commit"} <= cell.keys():
-            cell_parameters = {"column": str(cell["column"]), LOAD: str(cell["commit"])}
-            others = {key: st.query_params.get_all(key) for key in st.query_params if key not in cell_parameters}
-            st.query_params.from_dict({**others, **cell_parameters})  # at once: one step of the browser's history
+            write_parameters({"column": str(cell["column"]), LOAD: str(cell["commit"])})
 
 
 def load_table(loads: pl.DataFrame, column: str) -> None:
