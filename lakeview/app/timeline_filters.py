@@ -108,13 +108,13 @@ def _writers(timeline: pl.DataFrame) -> list[str]:
 
 def _writer(writers: list[str]) -> str | None:
     writer = st.query_params.get(WRITER)
-    known = writer if writer in writers else None
+    name = writer if writer in writers else None
 
-    def choose(name: str) -> None:
-        write_parameter(WRITER, "" if name == ALL_WRITERS else name)
+    def choose(choice: str) -> None:
+        write_parameter(WRITER, "" if choice == ALL_WRITERS else choice)
 
-    twin("Writer", [ALL_WRITERS, *writers], WRITER, known or ALL_WRITERS, choose, width=150)
-    return known
+    twin("Writer", [ALL_WRITERS, *writers], WRITER, name or ALL_WRITERS, choose, width=150)
+    return name
 
 
 def _time(timeline: pl.DataFrame) -> tuple[str, tuple[datetime, datetime] | None]:

@@ -179,8 +179,8 @@ def _text(state: Any) -> str:
 def write_parameters(parameters: Mapping[str, str], without: Collection[str] = ()) -> None:
     """Puts parameters into the link, and takes those `without` out: at once, so that it is one step of the browser's
     history."""
-    gone = {*without, *parameters}
-    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in gone}
+    left_out = {*without, *parameters}
+    others = {key: st.query_params.get_all(key) for key in st.query_params if key not in left_out}
     st.query_params.from_dict({**others, **parameters})
 
 

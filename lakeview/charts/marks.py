@@ -38,10 +38,10 @@ def tooltips(fields: Iterable[tuple[str, str]]) -> list[alt.Tooltip]:
 
 def as_given(*channels: str) -> dict[str, Any]:
     """Encodings by fields of the channels' own names, whose values are colours, shapes or sizes themselves."""
-    return {name: getattr(alt, name.capitalize())(_GIVEN[name], scale=None) for name in channels}
+    return {name: getattr(alt, name.capitalize())(_FIELDS[name], scale=None) for name in channels}
 
 
-_GIVEN = {"color": "color:N", "shape": "shape:N", "size": "size:Q", "opacity": "opacity:Q"}
+_FIELDS = {"color": "color:N", "shape": "shape:N", "size": "size:Q", "opacity": "opacity:Q"}
 
 
 def picks(*fields: str) -> alt.Parameter:

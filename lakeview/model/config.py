@@ -59,12 +59,12 @@ def settings(environment: Mapping[str, str] | None = None) -> Config:
     of addresses below it. InvalidRequestError for what cannot be meant.
     """
     env = os.environ if environment is None else environment
-    given = _file(env.get("LAKEVIEW_CONFIG", ""))
+    values = _file(env.get("LAKEVIEW_CONFIG", ""))
     for name, read in _VARIABLES.items():
         variable = f"LAKEVIEW_{name.upper()}"
         if (value := read(variable, env.get(variable, ""))) is not None:
-            given[name] = value
-    return Config(**given)
+            values[name] = value
+    return Config(**values)
 
 
 def task_settings(roots: Sequence[str]) -> Config:
