@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,6 +16,7 @@ import pytest
 
 from lakeview import app
 from lakeview.app.cache import cache_values, memory
+from lakeview.app.session import OpenTable
 from lakeview.model.memory import Memory, size_of
 
 FRAME = pl.DataFrame({"n": range(1_000)})
@@ -171,18 +173,32 @@ def test_a_value_is_as_large_as_all_that_is_in_it(value: object, thousands: int)
 def test_a_function_remembers_by_its_arguments_until_its_table_is_forgotten() -> None:
     calls: list[tuple[int, str, str | None]] = []
 
-    @cache_values(2, address=1)
-    def describe(version: int, address: str, column: str | None = None) -> Description:
+    @cache_values(2)
+    def describe(address: str, version: int, column: str | None = None) -> Description:
         calls.append((version, address, column))
         return Description(version, FRAME)
 
-    first = describe(1, "a")
-    assert describe(1, "a") is first, "what is kept is handed out as it is"
-    describe(1, "a", column="x")
-    assert describe(1, "a") is first
+    first = describe("a", 1)
+    assert describe("a", 1) is first, "what is kept is handed out as it is"
+    describe("a", 1, column="x")
+    assert describe("a", 1) is first
     memory().forget("a")
-    assert describe(1, "a") is not first
+    assert describe("a", 1) is not first
     assert calls == [(1, "a", None), (1, "a", "x"), (1, "a", None)]
+
+
+def test_a_function_of_an_open_table_remembers_by_what_its_answer_depends_on() -> None:
+    @cache_values(2, of=("version",))
+    def describe(now: OpenTable, column: str) -> tuple[int, str]:
+        return now.version, column
+
+    now = OpenTable("name", "open", 1, None, 1, datetime(2026, 1, 1, tzinfo=UTC))
+    first = describe(now, "x")
+    assert describe(replace(now, latest=2, name="other"), "x") is first
+    assert describe(replace(now, version=2), "x") == (2, "x")
+    assert describe(now, "y") == (1, "y")
+    memory().forget("open")
+    assert describe(now, "x") is not first
 
 
 def test_what_is_not_about_a_table_is_kept_in_bounds_too() -> None:
