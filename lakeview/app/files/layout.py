@@ -45,7 +45,9 @@ def _picker(paths: list[str], current: str | None, folder: str) -> None:
 
     with heading_row("One file", "from its footer"):
         choice = _NONE if current is None else current
-        twin("File", options, "pick_file", choice, choose, width=420, format_func=lambda path: path.removeprefix(folder))
+        twin(
+            "File", options, "pick_file", choice, choose, width=420, format_func=lambda path: path.removeprefix(folder)
+        )
 
 
 @cache_values(32, of=("version",))
