@@ -218,7 +218,27 @@ class _Texts(ShreddedColumn[str]):
         return self._at(row, value_text, value)
 
     def _encoder(self, typed_values: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
-        return _literal(typed_values)
+        t, type_ = pa.types, typed_values.type
+        if t.is_timestamp(type_):
+            digits, has_zone = _DIGITS[type_.unit], type_.tz is not None
+            return lambda ticks: literals.timestamp(ticks, digits, has_zone), typed_values.view(pa.int64())
+        if t.is_date32(type_):
+            return literals.date, typed_values.view(pa.int32())
+        if t.is_time(type_):
+            return literals.time, typed_values.cast(pa.time64("us"), safe=False).view(pa.int64())
+        if t.is_decimal(type_):
+            return lambda value: format(value, "f"), typed_values
+        if t.is_fixed_size_binary(type_) and type_.byte_width == 16:
+            return literals.uuid_text, typed_values
+        simple: list[tuple[Callable[[pa.DataType], bool], Callable[..., str]]] = [
+            (t.is_boolean, lambda value: "true" if value else "false"),
+            (t.is_integer, str),
+            (t.is_float32, literals.single),
+            (t.is_float64, literals.double),
+            (is_text, literals.quote),
+            (is_binary, literals.binary),
+        ]
+        return next((text for test, text in simple if test(type_)), None), typed_values
 
     def _field(self, name: str) -> Callable[[str], str]:
         key = f"{literals.quote(name)}:"
@@ -232,31 +252,6 @@ class _Texts(ShreddedColumn[str]):
 
     def _list(self, row: int, elements: Sequence[str | None]) -> str:  # noqa: ARG002
         return f"[{','.join('null' if text is None else text for text in elements)}]"
-
-
-def _literal(typed_values: pa.Array) -> tuple[Callable[..., str] | None, pa.Array]:
-    """How values of a shredded column become text, and the column as plain Python values can be taken from it."""
-    t, type_ = pa.types, typed_values.type
-    if t.is_timestamp(type_):
-        digits, has_zone = _DIGITS[type_.unit], type_.tz is not None
-        return lambda ticks: literals.timestamp(ticks, digits, has_zone), typed_values.view(pa.int64())
-    if t.is_date32(type_):
-        return literals.date, typed_values.view(pa.int32())
-    if t.is_time(type_):
-        return literals.time, typed_values.cast(pa.time64("us"), safe=False).view(pa.int64())
-    if t.is_decimal(type_):
-        return lambda value: format(value, "f"), typed_values
-    if t.is_fixed_size_binary(type_) and type_.byte_width == 16:
-        return literals.uuid_text, typed_values
-    simple: list[tuple[Callable[[pa.DataType], bool], Callable[..., str]]] = [
-        (t.is_boolean, lambda value: "true" if value else "false"),
-        (t.is_integer, str),
-        (t.is_float32, literals.single),
-        (t.is_float64, literals.double),
-        (is_text, literals.quote),
-        (is_binary, literals.binary),
-    ]
-    return next((text for test, text in simple if test(type_)), None), typed_values
 
 
 def _plain(array: pa.Array) -> pa.Array:

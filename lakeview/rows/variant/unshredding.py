@@ -76,35 +76,30 @@ class Binaries(ShreddedColumn[bytes]):
         return container(3, [NULL if value is None else value for value in elements], None)
 
     def _encoder(self, typed_values: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
-        return _binary_encoder(typed_values)
-
-
-def _binary_encoder(typed_values: pa.Array) -> tuple[Callable[..., bytes] | None, pa.Array]:
-    """How values of a shredded column become variants, and the column as plain Python values can be taken from it."""
-    t, type_ = pa.types, typed_values.type
-    if t.is_signed_integer(type_):
-        return _fixed_encoder(_INTEGERS[type_.bit_width], type_.bit_width // 8), typed_values
-    if t.is_timestamp(type_) and type_.unit in _TICKS:
-        factor, kind = _TICKS[type_.unit]
-        encode = _fixed_encoder(kind if type_.tz is not None else kind + 1, 8)
-        return (lambda ticks: encode(ticks * factor)), typed_values.view(pa.int64())
-    if t.is_date32(type_):
-        return _fixed_encoder(11, 4), typed_values.view(pa.int32())
-    if t.is_time(type_):
-        return _fixed_encoder(17, 8), typed_values.cast(pa.time64("us"), safe=False).view(pa.int64())
-    if t.is_decimal(type_) and type_.precision <= 38:
-        # Arrow gives as many digits after the point as the type has
-        return (lambda value: decimal(unscaled_integer(value), type_.precision, type_.scale)), typed_values
-    if t.is_fixed_size_binary(type_) and type_.byte_width == 16:
-        return (lambda value: bytes([20 << 2]) + value), typed_values
-    simple: list[tuple[Callable[[pa.DataType], bool], Callable[..., bytes]]] = [
-        (t.is_boolean, lambda value: bytes([(1 if value else 2) << 2])),
-        (t.is_float32, lambda value: bytes([14 << 2]) + struct.pack("<f", value)),
-        (t.is_float64, lambda value: bytes([7 << 2]) + struct.pack("<d", value)),
-        (is_text, lambda value: text(value.encode())),
-        (is_binary, lambda value: bytes([15 << 2]) + pack([len(value)], 4) + value),
-    ]
-    return next((encode for test, encode in simple if test(type_)), None), typed_values
+        t, type_ = pa.types, typed_values.type
+        if t.is_signed_integer(type_):
+            return _fixed_encoder(_INTEGERS[type_.bit_width], type_.bit_width // 8), typed_values
+        if t.is_timestamp(type_) and type_.unit in _TICKS:
+            factor, kind = _TICKS[type_.unit]
+            encode = _fixed_encoder(kind if type_.tz is not None else kind + 1, 8)
+            return (lambda ticks: encode(ticks * factor)), typed_values.view(pa.int64())
+        if t.is_date32(type_):
+            return _fixed_encoder(11, 4), typed_values.view(pa.int32())
+        if t.is_time(type_):
+            return _fixed_encoder(17, 8), typed_values.cast(pa.time64("us"), safe=False).view(pa.int64())
+        if t.is_decimal(type_) and type_.precision <= 38:
+            # Arrow gives as many digits after the point as the type has
+            return (lambda value: decimal(unscaled_integer(value), type_.precision, type_.scale)), typed_values
+        if t.is_fixed_size_binary(type_) and type_.byte_width == 16:
+            return (lambda value: bytes([20 << 2]) + value), typed_values
+        simple: list[tuple[Callable[[pa.DataType], bool], Callable[..., bytes]]] = [
+            (t.is_boolean, lambda value: bytes([(1 if value else 2) << 2])),
+            (t.is_float32, lambda value: bytes([14 << 2]) + struct.pack("<f", value)),
+            (t.is_float64, lambda value: bytes([7 << 2]) + struct.pack("<d", value)),
+            (is_text, lambda value: text(value.encode())),
+            (is_binary, lambda value: bytes([15 << 2]) + pack([len(value)], 4) + value),
+        ]
+        return next((encode for test, encode in simple if test(type_)), None), typed_values
 
 
 def _fixed_encoder(kind: int, size: int) -> Callable[[int], bytes]:
