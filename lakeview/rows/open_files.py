@@ -143,15 +143,14 @@ class OpenFiles(Generic[Values, Result]):
 
     def _close(self, key: Hashable) -> None:
         """Put a file into its store; a small one into a remote store while others are written."""
-        file = self._open.pop(key)
-        size = file.size
+        size = self._open[key].size
         if self._threads is None or size > _PUT_BYTES:
             outcome: Future[Result] = Future()
-            outcome.set_result(_close_whole(file))
+            outcome.set_result(_close_whole(self._open.pop(key)))
         else:
             while sum(more for _, more in self._pending_puts) + size > _PUT_BYTES:
                 self._pending_puts.popleft()[0].result()
-            outcome = self._threads.submit(_close_whole, file)
+            outcome = self._threads.submit(_close_whole, self._open.pop(key))
             self._pending_puts.append((outcome, size))
         self._outcomes.append(outcome)
 

@@ -88,3 +88,14 @@ def test_files_are_put_into_a_remote_store_at_once(
         files.write_all([pa.record_batch({"id": [1]})], lambda rows: [(p, p, rows) for p in partitions])
     assert (files.results, gone) == (results, drops)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("lakeview-put")]
+
+
+def test_a_file_that_waits_for_a_put_that_fails_is_dropped() -> None:
+    class Large(Put):
+        size = 20 << 20  # two are more than are put at once
+
+    drops: list[int] = []
+    files: OpenFiles[int, list[int]] = OpenFiles(lambda partition: Large(partition, Barrier(1), drops), remote=True)
+    with pytest.raises(OSError, match="no answer"):
+        files.write_all([pa.record_batch({"id": [1]})], lambda rows: [(p, p, rows) for p in (1, 2)])
+    assert (files.results, drops) == ([], [1, 2])
