@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -37,6 +38,7 @@ from tests.builders.actions import metadata, protocol
 from tests.builders.findings import GRAVE
 from tests.builders.history import DeltaHistory
 from tests.builders.opening import open_delta_table
+from tests.builders.stores import FarStorage
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
@@ -251,6 +253,21 @@ def test_progress_is_told_of_footers_copies_and_statistics(tmp_path: Path) -> No
     assert len(reports) == 6
     for first, last in (reports[:2], reports[2:4], reports[4:]):
         assert 0 < first[0] < last[0] == first[1] == last[1] == total
+
+
+def test_nothing_is_copied_any_more_once_the_progress_of_copies_fails(tmp_path: Path) -> None:
+    source, target = FarStorage(tmp_path / "source"), FarStorage(tmp_path / "target")
+    copies = [FileCopy(name, name, 1) for name in ("a", "b", "c")]
+    for copy in copies:
+        source.put(copy.source, b"1")
+
+    def stop(done: int, every: int) -> None:
+        raise InvalidRequestError(f"stopped at {done} of {every}")
+
+    with pytest.raises(InvalidRequestError) as failure:  # which retains what is not closed
+        copy_files(copies, source, target, stop)
+    assert failure.match("stopped at 1 of 3")
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("lakeview-ahead")]
 
 
 def test_a_file_with_a_colon_in_its_name_is_recorded_as_the_relative_uri_that_it_is(tmp_path: Path) -> None:

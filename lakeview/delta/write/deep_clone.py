@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -90,9 +90,11 @@ def copying(
 def copy_files(copies: Sequence[FileCopy], source: Storage, target: Storage, progress: Progress | None = None) -> None:
     """Copy files in this process; `progress`: called with the bytes of those done, and of all. DataFileMissingError for
     one that is not there."""
-    done = target.each_ahead(partial(_copy, source, target), copies, _FILES_AHEAD)
-    for _ in zip(with_progress(copies, [file.size for file in copies], progress), done, strict=True):
-        pass
+    sizes = [file.size for file in copies]
+    # closed where `progress` raises: nothing is copied any more when the copies are removed
+    with closing(target.each_ahead(partial(_copy, source, target), copies, _FILES_AHEAD)) as done:
+        for _ in zip(with_progress(copies, sizes, progress), done, strict=True):
+            pass
 
 
 def _copy(source: Storage, target: Storage, copy: FileCopy) -> None:
