@@ -18,6 +18,8 @@ from lakeview.spark.java import find_java
 from lakeview.spark.sessions import settings
 from tests.quick_spark import INTERPRETED, QUICK_CLASSES, WORKERS
 
+EXECUTORS = Path(__file__).parent / "executors"
+"""On the PYTHONPATH of executors, what their Python workers import when they start."""
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _QUICK = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {QUICK_CLASSES}"
 SETTINGS = {
@@ -54,7 +56,7 @@ class Cluster:
 
         The file goes to the executors; sessions of Connect clients do not look there, and get its path.
         """
-        settings = {**SETTINGS, "spark.executorEnv.PYTHONPATH": str(packages)}
+        settings = {**SETTINGS, "spark.executorEnv.PYTHONPATH": os.pathsep.join([str(EXECUTORS), str(packages)])}
         words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         words += ["--py-files", str(packages)]
         command = [str(spark_home() / "bin" / "spark-submit"), "--master", self.master, *words]
