@@ -24,7 +24,7 @@ from pyspark.pipelines.source_code_location import SourceCodeLocation
 
 import lakeview as lv
 from lakeview.inspection import inspect_pipelines
-from lakeview.model.errors import InvalidRequestError, RuleError, StoreUnavailableError
+from lakeview.model.errors import CommitConflictError, InvalidRequestError, RuleError, StoreUnavailableError
 from lakeview.model.pipelines import TABLES
 from lakeview.model.schema import Schema
 from lakeview.spark.pipelines import server
@@ -51,6 +51,9 @@ from lakeview.spark.pipelines.run import Spec, _Run, _with_late_workers, first_l
 from lakeview.spark.pipelines.sources import Places, Source, restored_at
 from lakeview.spark.stream_files import Offset
 from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
+from lakeview.storage import open_storage
+from lakeview.storage.access import StoreAccess
+from tests.builders.object_server import object_server
 
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
@@ -816,6 +819,21 @@ def test_records_of_tables_below_the_output_stay_right_when_the_folder_is_moved(
     moved = inspect_pipelines(str(tmp_path / "moved"), lv.open_table)
     inputs = moved.upstream(str(tmp_path / "moved/orders"), 1)
     assert set(inputs["input"]) == {str(tmp_path / "moved/staged/orders"), elsewhere}
+
+
+def test_records_whose_tables_were_deleted_and_stay_claimed_say_why_none_is_made(tmp_path: Path) -> None:
+    with object_server() as store:
+        store.ignores_conditions = True
+        options = store.options("s3") | {"commit_coordinator": f"sqlite:///{tmp_path}/commits.db"}
+        lake = store.bucket()
+        records = Records(lake, "shop", lambda: NOON, access=StoreAccess(options))
+        started = {"runs": [{"run_id": "r", "step": "run", "status": "started", "started": NOON}]}
+        records.add(started)
+        storage = open_storage(f"{lake}/_lakeview/runs", options=options)
+        for name in storage.walk()["name"]:
+            storage.delete(name)
+        with pytest.raises(CommitConflictError, match="stay claimed in the commit coordinator"):
+            records.add(started)
 
 
 def test_the_token_of_a_local_server_is_shown_to_its_jvm_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """What a pipeline did to rows of `_lakeview/runs`, `expectations` and `lineage`, each recorded once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -112,14 +111,15 @@ class Records:
     def _create_table(self, name: str) -> DeltaTable:
         table = self._open(name)
         if table is None:
-            with suppress(CommitConflictError):  # another pipeline of this folder was first
-                schema = pl.DataFrame(schema=TABLES[name]).to_arrow().schema
-                options = self._access.options
+            schema, options = pl.DataFrame(schema=TABLES[name]).to_arrow().schema, self._access.options
+            try:
                 return lv.create_table(
                     self._address(name), schema, user=self._user, clock=self._clock, storage_options=options
                 )
-            table = self._open(name)
-            assert table is not None
+            except CommitConflictError:
+                table = self._open(name)
+                if table is None:  # else another pipeline of this folder was first
+                    raise
         return table
 
     def _open(self, name: str) -> DeltaTable | None:
