@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import polars as pl
 import pyarrow as pa
@@ -59,72 +59,87 @@ class OpenFile(Protocol[Facts]):
         """Leave nothing of a file that will not be whole."""
 
 
+Split: TypeAlias = Callable[[pa.Table], Iterable[tuple[Hashable, Values, pa.Table]]]
+"""Splits rows: what each partition is known by, its values, and the rows as its files hold them."""
+
+
 class OpenFiles(Generic[Values, Result]):
-    """The files that rows go to. `new_file` begins one for the values of a partition; `remote`: their store is."""
+    """The files that rows go to. `new_file` begins one for the values of a partition; `remote`: their store is.
+
+    Memory holds a row group of rows, and of the encoded bytes of open files what their store keeps. After an error
+    nothing more is written, and `discard` ends the files that are open.
+    """
 
     def __init__(
         self,
         new_file: Callable[[Values], OpenFile[Result]],
+        split: Split[Values],
         *,
         rows_per_file: int = ROWS_PER_FILE,
         target_bytes: int | None = None,
         remote: bool = False,
     ) -> None:
         self._new_file = new_file
+        self._split = split
         self._rows_per_file = rows_per_file
         self._target_bytes = target_bytes
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = self._pending_bytes = 0
         self._open: dict[Hashable, OpenFile[Result]] = {}
         self._outcomes: list[Future[Result]] = []
         self._pending_puts: deque[tuple[Future[Result], int]] = deque()
         self._threads = ThreadPoolExecutor(_PUTS, thread_name_prefix="lakeview-put") if remote else None
 
-    def write_all(
-        self,
-        batches: Iterable[pa.RecordBatch],
-        partitions: Callable[[pa.Table], Iterable[tuple[Hashable, Values, pa.Table]]],
-    ) -> list[Result]:
-        """Write all rows; the results of their files. Memory holds a row group of rows, and of the encoded bytes of
-        open files what their store keeps. On an error the open files are discarded.
-
-        `partitions` splits rows: what each partition is known by, its values, and the rows as its files hold them.
-        """
+    def write_all(self, batches: Iterable[pa.RecordBatch]) -> list[Result]:
+        """Write all rows; the results of their files. On an error the open files are discarded."""
         try:
-            self._write_all(batches, partitions)
+            for batch in batches:
+                self.write(batch)
+            return self.close()
         except BaseException:
-            for file in self._open.values():
-                file.discard()
+            self.discard()
             raise
-        finally:
-            if self._threads is not None:
-                self._threads.shutdown()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows, and write those of a row group."""
+        if not batch.num_rows:
+            return
+        self._pending.append(batch)
+        self._pending_rows += batch.num_rows
+        self._pending_bytes += batch.nbytes
+        most = min(_GROUP_ROWS, self._rows_per_file)
+        # another batch like it would be too many
+        if self._pending_rows + batch.num_rows > most or self._pending_bytes >= _GROUP_BYTES:
+            self._write_pending()
+
+    def close(self) -> list[Result]:
+        """Write the rest; the results of all files."""
+        self._write_pending()
+        for key in list(self._open):
+            self._close(key)
+        self._end_threads()
         return [outcome.result() for outcome in self._outcomes]
+
+    def discard(self) -> None:
+        """Leave nothing of files that are not whole."""
+        while self._open:
+            self._open.popitem()[1].discard()
+        self._end_threads()
 
     @property
     def results(self) -> list[Result]:
         """Of the files that are written whole."""
         return [outcome.result() for outcome in self._outcomes if outcome.exception() is None]
 
-    def _write_all(
-        self,
-        batches: Iterable[pa.RecordBatch],
-        partitions: Callable[[pa.Table], Iterable[tuple[Hashable, Values, pa.Table]]],
-    ) -> None:
-        pending: list[pa.RecordBatch] = []
-        rows = size = 0
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            pending.append(batch)
-            rows += batch.num_rows
-            size += batch.nbytes
-            most = min(_GROUP_ROWS, self._rows_per_file)
-            if rows + batch.num_rows > most or size >= _GROUP_BYTES:  # another batch like it would be too many
-                self._write(partitions(pa.Table.from_batches(pending)))
-                pending, rows, size = [], 0, 0
+    def _end_threads(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
+
+    def _write_pending(self) -> None:
+        pending, self._pending = self._pending, []
+        self._pending_rows = self._pending_bytes = 0
         if pending:
-            self._write(partitions(pa.Table.from_batches(pending)))
-        for key in list(self._open):
-            self._close(key)
+            self._write(self._split(pa.Table.from_batches(pending)))
 
     def _write(self, parts: Iterable[tuple[Hashable, Values, pa.Table]]) -> None:
         """Write rows to the files of their partitions; files that are large enough are closed."""

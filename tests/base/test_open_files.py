@@ -37,8 +37,8 @@ class Recorded:
 
 def test_two_batches_of_a_data_file_are_a_row_group() -> None:
     batches = [pa.record_batch({"id": pa.nulls(65_536)})] * 5
-    files: OpenFiles[None, list[int]] = OpenFiles(lambda _: Recorded())
-    assert files.write_all(batches, lambda rows: [((), None, rows)]) == [[131_072, 131_072, 65_536]]
+    files: OpenFiles[None, list[int]] = OpenFiles(lambda _: Recorded(), lambda rows: [((), None, rows)])
+    assert files.write_all(batches) == [[131_072, 131_072, 65_536]]
 
 
 def test_rows_of_one_partition_are_not_copied() -> None:
@@ -82,10 +82,12 @@ def test_files_are_put_into_a_remote_store_at_once(
     partitions: tuple[int, ...], results: list[list[int]], drops: list[int]
 ) -> None:
     at_once, gone = Barrier(len(partitions)), list[int]()
-    files: OpenFiles[int, list[int]] = OpenFiles(lambda partition: Put(partition, at_once, gone), remote=True)
+    files: OpenFiles[int, list[int]] = OpenFiles(
+        lambda partition: Put(partition, at_once, gone), lambda rows: [(p, p, rows) for p in partitions], remote=True
+    )
     fails = pytest.raises(OSError, match="no answer") if drops else nullcontext()
     with fails:
-        files.write_all([pa.record_batch({"id": [1]})], lambda rows: [(p, p, rows) for p in partitions])
+        files.write_all([pa.record_batch({"id": [1]})])
     assert (files.results, gone) == (results, drops)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("lakeview-put")]
 
@@ -95,7 +97,9 @@ def test_a_file_that_waits_for_a_put_that_fails_is_dropped() -> None:
         size = 20 << 20  # two are more than are put at once
 
     drops: list[int] = []
-    files: OpenFiles[int, list[int]] = OpenFiles(lambda partition: Large(partition, Barrier(1), drops), remote=True)
+    files: OpenFiles[int, list[int]] = OpenFiles(
+        lambda partition: Large(partition, Barrier(1), drops), lambda rows: [(p, p, rows) for p in (1, 2)], remote=True
+    )
     with pytest.raises(OSError, match="no answer"):
-        files.write_all([pa.record_batch({"id": [1]})], lambda rows: [(p, p, rows) for p in (1, 2)])
+        files.write_all([pa.record_batch({"id": [1]})])
     assert (files.results, drops) == ([], [1, 2])

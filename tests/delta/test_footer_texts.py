@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeview.delta.data.file_statistics import FileStatistics
-from lakeview.delta.write.writer import text_bounds, text_columns
+from lakeview.delta.write.footer_texts import text_bounds, text_columns
 from tests.builders.statistics import file_statistics
 
 LONG = 4_097

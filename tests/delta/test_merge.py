@@ -62,6 +62,10 @@ def all_rows(table: lv.Table) -> list[Row]:
     return sorted(lv.open_table(table.address).scan().collect().to_dicts(), key=lambda r: (r["id"], r["price"]))
 
 
+def row_ids(table: DeltaTable) -> dict[int, int]:
+    return dict(table.scan(row_tracking=True).collect().select("id", "_row_id").iter_rows())
+
+
 def metrics(table: DeltaTable) -> dict[str, int]:
     info = next(json.loads(a) for k, a in table.commit(table.latest_version).select("kind", "action").iter_rows()
                 if k == "commitInfo")  # fmt: skip
@@ -94,13 +98,10 @@ def test_an_upsert_updates_what_is_there_and_inserts_the_rest(
 
 @pytest.mark.parametrize("properties", [TRACKED, TRACKED | VECTORS], ids=["files", "vectors"])
 def test_rows_that_a_merge_updates_or_leaves_keep_their_row_ids(tmp_path: Path, properties: dict[str, str]) -> None:
-    def row_ids() -> dict[int, int]:
-        return dict(table.scan(row_tracking=True).collect().select("id", "_row_id").iter_rows())
-
     table = make_table(tmp_path, properties)
-    before = row_ids()
+    before = row_ids(table)
     table.merge(rows([5, 35, 100], 1000.0, "new"), ["id"]).when_matched_update().when_not_matched_insert().execute()
-    after = row_ids()
+    after = row_ids(table)
     assert after.items() > before.items()
     assert after[100] not in before.values()
 
@@ -124,6 +125,37 @@ def by_hand(target: list[Row], source: list[Row]) -> list[Row]:
             rows_read.append(row)
     new = [s for s in source if s["id"] not in met and s["price"] < 1100]
     return sorted([*rows_read, *({**s, "name": "late"} for s in new)], key=lambda r: (r["id"], r["price"]))
+
+
+@pytest.mark.parametrize(("together", "packed", "files"), [(1 << 20, 1 << 20, 6), (1, 1, 9)], ids=["small", "large"])
+def test_rows_that_leave_their_partitions_share_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int, packed: int, files: int
+) -> None:
+    monkeypatch.setattr("lakeview.delta.write.live_files._TOGETHER_BYTES", together)
+    monkeypatch.setattr("lakeview.delta.write.row_changes.PACKED_BYTES", packed)
+    table = make_table(tmp_path, FEED | TRACKED, ("part",))  # two files of each of three partitions
+    before, ids = all_rows(table), row_ids(table)
+    source = rows(list(range(0, 60, 2)), 5.0, "n").with_columns(part=pl.col("id") // 3 % 3)
+    table.merge(source, ["id"]).when_matched_update().execute()
+    after = {r["id"]: r for r in before} | {r["id"]: r for r in source.to_dicts()}
+    assert (all_rows(table), row_ids(table)) == (list(after.values()), ids)
+    kinds = table.commit(table.latest_version)["kind"].to_list()
+    assert (kinds.count("add"), kinds.count("cdc")) == (files, 3)  # each partition's own, and one of those that came
+
+
+def test_a_merge_that_fails_leaves_none_of_the_files_that_its_rows_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("_GROUP_ROWS", "_OPEN_BYTES"):  # each group of rows is a file at once
+        monkeypatch.setattr(f"lakeview.rows.open_files.{limit}", 0)
+    table = make_table(tmp_path, FEED | {"delta.constraints.cheap": "price < 1000"}, ("part",))
+    before = sorted(tmp_path.rglob("*"))
+    source = rows(list(range(60)), 5.0, "n").with_columns(
+        part=pl.lit(1, pl.Int32), price=pl.when(pl.col("id") == 59).then(5000.0).otherwise("price")
+    )
+    with pytest.raises(ConstraintViolationError, match="cheap"):
+        table.merge(source, ["id"]).when_matched_update().execute()
+    assert [path for path in sorted(tmp_path.rglob("*")) if path.is_file()] == [p for p in before if p.is_file()]
 
 
 @pytest.mark.parametrize(("properties", "partition_by"), TABLES.values(), ids=list(TABLES))

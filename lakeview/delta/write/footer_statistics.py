@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from lakeview.delta.data.file_statistics import FileStatistics, Path
 from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.writer import num_leaves
+from lakeview.delta.write.footer_texts import num_leaves
 
 
 @dataclass(frozen=True)

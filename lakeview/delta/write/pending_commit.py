@@ -186,7 +186,9 @@ class PendingCommit:
         loop = self._loop
         try:
             if self.files.changes:
-                record_whole_files(self.row_changes(), self.definition, self._whole_adds, self._whole_removes)
+                with self.row_changes() as work:
+                    record_whole_files(work, self.definition, self._whole_adds, self._whole_removes)
+                    work.finish()
             self.files.check()
             self.version = loop.run(self._base.version, self._encode, self._follow)
         except BaseException:

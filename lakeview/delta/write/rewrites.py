@@ -2,6 +2,7 @@
 once."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -28,15 +29,36 @@ Change: TypeAlias = Callable[[pa.RecordBatch, Numbers], pa.RecordBatch]
 """What becomes of rows, the columns of `RowChanges.schema` in and out."""
 
 
+class Copy(NamedTuple):
+    """A file that is written again. The rows at `positions` go, or become what `change` makes of them; `numbers`: what
+    it is given with each of them, or none at all."""
+
+    file: LiveFile
+    positions: pyroaring.BitMap64
+    change: Change | None = None
+    numbers: Numbers = NO_NUMBERS
+
+
+@dataclass(slots=True, eq=False)
+class Pack:
+    """Small files of one partition that are written again together, but for rows that leave the partition: the first of
+    them, those that are not in memory, and the bytes of all."""
+
+    first: LiveFile
+    copies: list[Copy] = field(default_factory=list)
+    size: int = 0
+
+
 class Rewrite(NamedTuple):
     """Rows of a file that is written again. `mask`: those that `change` applies to, or that go without one; none
-    without it. `numbers`: of those that it applies to; `pack`: parts of one share new files, apart from others."""
+    without it. `numbers`: of those that it applies to; `pack`: where they are written, None for files of any partition.
+    """
 
     rows: pa.RecordBatch
     mask: npt.NDArray[np.bool_] | None = None
     change: Change | None = None
     numbers: Numbers = NO_NUMBERS
-    pack: int = 0
+    pack: Pack | None = None
 
 
 def apply_changes(parts: Iterable[Rewrite]) -> Iterator[pa.RecordBatch]:
@@ -105,16 +127,6 @@ def _is_unchanged(old: pa.Array, new: pa.Array) -> bool:
 
 def _has_floats(type_: pa.DataType) -> bool:
     return pa.types.is_floating(type_) or any(_has_floats(type_.field(i).type) for i in range(type_.num_fields))
-
-
-class Copy(NamedTuple):
-    """A file that is written again. The rows at `positions` go, or become what `change` makes of them; `numbers`: what
-    it is given with each of them, or none at all."""
-
-    file: LiveFile
-    positions: pyroaring.BitMap64
-    change: Change | None = None
-    numbers: Numbers = NO_NUMBERS
 
 
 def rewrites_of(copy: Copy) -> Iterator[Rewrite]:

@@ -4,11 +4,10 @@ files that a commit adds or removes whole, as change data."""
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from threading import Lock
 from typing import Any, Self
 
 import polars as pl
@@ -30,11 +29,13 @@ from lakeview.delta.write.rewrites import (
     Change,
     Copy,
     Numbers,
+    Pack,
     Rewrite,
     apply_changes,
     rewrites,
     rewrites_of,
 )
+from lakeview.delta.write.shared_files import SharedFiles, rows_with
 from lakeview.delta.write.stored_columns import with_variant_binaries
 from lakeview.delta.write.writer import write_conformed
 from lakeview.model.change_columns import CHANGE_TYPE
@@ -55,23 +56,6 @@ PACKED_BYTES = 8 << 20
 """Files below this size that are written again share new files, in groups of about this size: a table that is merged
 into daily does not keep a small file for each of an earlier day. Larger groups leave one thread without work
 (benches/bench_writer.py: ten files of 4 MB)."""
-
-
-@dataclass(slots=True)
-class Pack:
-    """Small files of one partition that are written again together, and their bytes."""
-
-    copies: list[Copy] = field(default_factory=list)
-    size: int = 0
-
-
-@dataclass(slots=True)
-class LastPack:
-    """The pack of the last file in memory that is written again: its number, partition and bytes."""
-
-    number: int = 0
-    partition: Hashable = None
-    size: int = 0
 
 
 class RowChanges:
@@ -103,8 +87,9 @@ class RowChanges:
         self._copies: list[Future[list[AddFile]]] = []
         self._running: set[Future[list[AddFile]]] = set()
         self._packs: dict[Hashable, Pack] = {}  # by partition
-        self._last = LastPack()
-        self._lock = Lock()  # change data is written in those threads too
+        self._last: Pack | None = None  # of files in memory
+        self._moved_rows = SharedFiles(context, storage, clock)
+        self._change_files = SharedFiles(_change_data(context), storage, clock, statistics=False)
         self.counts: Counter[str] = Counter()
 
     @cached_property
@@ -158,42 +143,56 @@ class RowChanges:
         """Write what takes the place of a file: a large one by itself, a small one with others of its partition. Gives
         the rows of one in memory."""
         if copy.file.in_memory is not None:
-            number = self._number_of_pack(copy.file)
-            return [part._replace(pack=number) for part in rewrites_of(copy)]
+            pack = self._pack_in_memory(copy.file)
+            return [part._replace(pack=pack) for part in rewrites_of(copy)]
         size = copy.file.row["size"] or 0
         if size >= PACKED_BYTES:
-            self._submit([copy])
+            self._submit(Pack(copy.file, [copy]))
             return ()
-        pack = self._packs.setdefault(copy.file.partition, Pack())
+        pack = self._packs.setdefault(copy.file.partition, Pack(copy.file))
         pack.copies.append(copy)
         pack.size += size
         if pack.size >= PACKED_BYTES:
             del self._packs[copy.file.partition]
-            self._submit(pack.copies)
+            self._submit(pack)
         return ()
 
-    def _number_of_pack(self, file: LiveFile) -> int:
+    def _pack_in_memory(self, file: LiveFile) -> Pack:
         """The pack of a file in memory: that of the one before, unless it is large enough or of another partition."""
-        if self._last.partition != file.partition or self._last.size >= PACKED_BYTES:
-            self._last = LastPack(self._last.number + 1, file.partition)
-        self._last.size += file.row["size"] or 0
-        return self._last.number
+        last = self._last
+        if last is None or last.first.partition != file.partition or last.size >= PACKED_BYTES:
+            last = self._last = Pack(file)
+        last.size += file.row["size"] or 0
+        return last
 
-    def _submit(self, copies: Sequence[Copy]) -> None:
+    def _submit(self, pack: Pack) -> None:
         if len(self._running) >= THREADS:  # else all files are looked through before most are written
             _, self._running = wait(self._running, return_when=FIRST_COMPLETED)
-        rows = apply_changes(rewrites(copies, self.storage, self.schema))
-        copy = self._threads.submit(self._write, rows)
+        rows = apply_changes(rewrites(pack.copies, self.storage, self.schema))
+        copy = self._threads.submit(self._write, rows, pack)
         self._running.add(copy)
         self._copies.append(copy)
 
     def write(self, parts: Iterable[Rewrite]) -> None:
-        """Write rows that are conformed, in the columns of `schema`, those of each pack to files of their own."""
-        for _, pack in groupby(parts, key=attrgetter("pack")):
-            self._add(self._write(apply_changes(pack)))
+        """Write rows that are conformed, in the columns of `schema`, those of each pack to files of their own; but for
+        rows that leave their partition, which share files with such rows of all packs."""
+        for pack, rewrites_of_pack in groupby(parts, key=attrgetter("pack")):
+            self._add(self._write(apply_changes(rewrites_of_pack), pack))
 
-    def _write(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
+    def _write(self, batches: Iterable[pa.RecordBatch], pack: Pack | None) -> list[AddFile]:
+        if pack is not None and self.context.partition_columns:
+            batches = self._staying(batches, pack.first.task.constants)
         return write_conformed(self.context, batches, clock=self._clock, storage=self.storage)
+
+    def _staying(self, batches: Iterable[pa.RecordBatch], values: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        """The rows that have these values of the partition columns; others go to `_moved_rows`."""
+        for batch in batches:
+            stays = rows_with(batch, {name: values[name] for name in self.context.partition_columns})
+            if stays.all():
+                yield batch
+            else:
+                self._moved_rows.write(batch.filter((~stays).to_arrow()))
+                yield batch.filter(stays.to_arrow())
 
     def _add(self, adds: list[AddFile]) -> None:
         self._changes.paths += paths_of(adds)
@@ -203,27 +202,22 @@ class RowChanges:
 
     def record(self, change: str, batches: Iterable[pa.RecordBatch]) -> None:
         """Write rows as change data: `change` is insert, delete, update_preimage or update_postimage."""
-        schema = Schema((*self.context.schema, Field(CHANGE_TYPE, PrimitiveType("string"))))
-        context = replace(
-            self.context, schema=schema, indexed_columns=frozenset(), rules=None, tracked_fields=(), change_data=True
-        )
-        names = self.context.schema.names
-        adds = write_conformed(
-            context, _label(batches, names, change), statistics=False, clock=self._clock, storage=self.storage
-        )
-        with self._lock:
-            self._changes.paths += paths_of(adds)
-            self._changes.changes += [AddCDCFile(a.path, a.partition_values, a.size) for a in adds]
-            self.counts["numAddedChangeFiles"] += len(adds)
+        for batch in _label(batches, self.context.schema.names, change):
+            self._change_files.write(batch)
 
     def finish(self) -> list[VectorChange]:
         """Wait for all files, write the deletion vectors, and replace the files that got one; returns what was changed
         so. Raises what the writing of a file raised."""
         for pack in self._packs.values():
-            self._submit(pack.copies)
+            self._submit(pack)
         for copy in self._copies:
             self._add(copy.result())
         self._packs, self._copies = {}, []
+        self._add(self._moved_rows.close())
+        adds = self._change_files.close()
+        self._changes.paths += paths_of(adds)
+        self._changes.changes += [AddCDCFile(a.path, a.partition_values, a.size) for a in adds]
+        self.counts["numAddedChangeFiles"] += len(adds)
         replace_vectors(self._pending, self._changes, self.storage, self.context.folder_prefix(), self._clock)
         for change in self._pending:
             self.counts["numDeletionVectorsUpdated" if change.before else "numDeletionVectorsAdded"] += 1
@@ -238,11 +232,20 @@ class RowChanges:
         for copy in self._copies:
             if not copy.cancelled() and copy.exception() is None:
                 self._changes.paths += paths_of(copy.result())
+        if kind is not None:
+            for files in (self._moved_rows, self._change_files):
+                self._changes.paths += paths_of(files.discard())
 
     def _drop(self, file: LiveFile) -> None:
         self._changes.remove(file.row, milliseconds(self._clock()), data_change=True)
         self.counts["numRemovedFiles"] += 1
         self.counts["numRemovedBytes"] += file.row["size"] or 0
+
+
+def _change_data(context: WriteContext) -> WriteContext:
+    """How files of change data are written."""
+    schema = Schema((*context.schema, Field(CHANGE_TYPE, PrimitiveType("string"))))
+    return replace(context, schema=schema, indexed_columns=frozenset(), rules=None, tracked_fields=(), change_data=True)
 
 
 def _label(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:
@@ -254,7 +257,7 @@ def _label(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> 
 def record_whole_files(
     work: RowChanges, definition: Definition, adds: Sequence[AddFile], removes: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Write the rows of files that come as `insert`, and of files that go as `delete`.
+    """Write the rows of files that come as `insert`, and of files that go as `delete`; the caller finishes the work.
 
     "When the change data feed is enabled and a version has cdc actions, readers must only read those" (today's
     protocol, Add CDC File). `removes`: rows of FILE_ACTIONS with REMOVAL_COLUMNS.

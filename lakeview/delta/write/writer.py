@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 import polars as pl
@@ -14,6 +14,7 @@ from lakeview.delta.data.partition_values import serialize
 from lakeview.delta.log.actions import AddFile
 from lakeview.delta.log.paths import decode_path, encode_path
 from lakeview.delta.write.context import WriteContext
+from lakeview.delta.write.footer_texts import text_bounds, text_columns
 from lakeview.delta.write.identity import Allocate
 from lakeview.delta.write.row_rules import RowRules
 from lakeview.delta.write.stored_columns import check_storable, stored_table
@@ -74,18 +75,29 @@ def write_conformed(
     schema, those of `tracked` behind them. Memory holds a row group of rows, and of the encoded bytes of open files
     what their store keeps."""
     store = storage or open_storage(context.root)
-
-    def new_file(values: dict[str, Any]) -> DataFile:
-        return DataFile(context, values, store, clock, data_change=data_change, statistics=statistics)
-
-    files = OpenFiles(
-        new_file, rows_per_file=context.rows_per_file, target_bytes=context.target_bytes, remote=store.remote
-    )
+    files = new_files(context, store, clock, data_change=data_change, statistics=statistics)
     try:
-        return files.write_all(batches, lambda rows: _partitions(rows, context))
+        return files.write_all(batches)
     except BaseException:
         discard(files.results, store)
         raise
+
+
+def new_files(
+    context: WriteContext, storage: Storage, clock: Clock, *, data_change: bool = True, statistics: bool = True
+) -> OpenFiles[dict[str, Any], AddFile]:
+    """The files that rows as those of `write_conformed` go to; none before the first rows."""
+
+    def new_file(values: dict[str, Any]) -> DataFile:
+        return DataFile(context, values, storage, clock, data_change=data_change, statistics=statistics)
+
+    return OpenFiles(
+        new_file,
+        lambda rows: _partitions(rows, context),
+        rows_per_file=context.rows_per_file,
+        target_bytes=context.target_bytes,
+        remote=storage.remote,
+    )
 
 
 def discard(adds: Sequence[AddFile], storage: Storage) -> None:
@@ -252,44 +264,3 @@ def partition_folder(name: str, value: str | None) -> str:
     """A partition folder as Hive names it; only a convention: the log holds the value."""
     text = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe=" !$&'()*+,;@~-._")
     return f"{quote(name, safe=' !$&()+,;@~-._')}={text}"
-
-
-def text_columns(schema: pa.Schema) -> dict[str, int]:
-    """The columns of text with the place of each among the leaves of the file. Fields of structs are no columns."""
-    places: dict[str, int] = {}
-    leaf = 0
-    for field in schema:
-        if pa.types.is_string(field.type):
-            places[field.name] = leaf
-        leaf += num_leaves(field.type)
-    return places
-
-
-def text_bounds(
-    file: IO[bytes], footer: pq.FileMetaData, columns: Mapping[str, int]
-) -> Iterator[tuple[str, int, tuple[str | None, str | None]]]:
-    """The name of each column, its nulls and its bounds, once for every row group; None where all texts are null.
-
-    From the footer, since the encoder compared them: to do it again takes a tenth of an update
-    (benches/bench_writer.py).
-    """
-    for i in range(footer.num_row_groups):
-        group = footer.row_group(i)
-        for name, leaf in columns.items():
-            statistics = group.column(leaf).statistics
-            if statistics.has_min_max:
-                yield name, statistics.null_count, (statistics.min, statistics.max)
-            elif statistics.num_values:  # Arrow records no text of more than 4,096 bytes
-                values = pl.Series(pl.from_arrow(_read_column(file, i, name)))
-                yield name, statistics.null_count, (values.min(), values.max())  # type: ignore[misc]  # texts
-            else:
-                yield name, statistics.null_count, (None, None)
-
-
-def _read_column(file: IO[bytes], group: int, name: str) -> pa.ChunkedArray:
-    return pq.ParquetFile(file).read_row_group(group, columns=[name])[name]
-
-
-def num_leaves(type_: pa.DataType) -> int:
-    """How many leaves of a file a column of this type is."""
-    return sum(num_leaves(type_.field(i).type) for i in range(type_.num_fields)) or 1

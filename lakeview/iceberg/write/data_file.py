@@ -179,12 +179,13 @@ def write_files(
     """
     files = OpenFiles[Tuple, NewFile](
         lambda partition: DataFile(context, partition, storage),
+        lambda rows: partitions(rows, context),
         rows_per_file=context.rows_per_file,
         target_bytes=context.target_bytes,
         remote=storage.remote,
     )
     try:
-        return files.write_all(_conform_batches(context, batches, check), lambda rows: partitions(rows, context))
+        return files.write_all(_conform_batches(context, batches, check))
     except BaseException:
         discard([file.address for file in files.results], storage)
         raise
