@@ -118,10 +118,7 @@ class _Printer:
 
     def print(self, tree: exp.Expr) -> str:
         """Returns the text."""
-        text, size = self._node(tree, 0)
-        if size > limits.EXPRESSION_NODES:
-            raise REFUSAL("the condition repeats itself inside itself", "compare each column once")
-        return text
+        return self._node(tree, 0)[0]
 
     def _node(self, node: exp.Expr, depth: int) -> tuple[str, int]:
         """Returns the text of a node and the number of nodes that polars makes of it."""
@@ -142,6 +139,8 @@ class _Printer:
             text, inner = self._node(part, depth + 1)
             texts.append(text)
             size += inner * COPIES.get(type(node), 1)
+            if size > limits.EXPRESSION_NODES:  # here, as each level of a form that prints a part twice doubles the text
+                raise REFUSAL("the condition repeats itself inside itself", "compare each column once")
         return "".join(texts), size
 
     def _chain(self, node: exp.Expr, depth: int) -> tuple[str, int]:

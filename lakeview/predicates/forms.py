@@ -231,7 +231,6 @@ FORMS: dict[type[exp.Expr], Form] = {
 
 COPIES: dict[type[exp.Expr], int] = {
     exp.Between: 2, exp.Nullif: 2, exp.SplitPart: 3, exp.Right: 2, exp.Extract: 2, exp.Case: 3, exp.Not: 2,
-    exp.Ln: 2, exp.Log: 2,
 }  # fmt: skip
 """How many times polars writes out an argument at most, where it is more than once."""
 

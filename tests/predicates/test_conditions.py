@@ -27,6 +27,7 @@ ENDLESS = {
     "time zones of time zones": "s" + " AT TIME ZONE 'UTC'" * 60_000,
     "ranges of ranges": "a" + " BETWEEN 1 AND 2" * 40,
     "parts of parts": "SPLIT_PART(" * 20 + "s" + ", 'a', 1)" * 20 + " = 'x'",
+    "logarithms of logarithms": "LN(" * 39 + "a" + ")" * 39 + " > 1",
     "brackets": "(" * 60_000,
     "types of types": "DATE (" * 39 + "1" + ")" * 39,
     "many types of types": " AND ".join(["DATE (" * 9 + "1" + ")" * 9] * 900),
