@@ -15,7 +15,15 @@ from lakeview.model.data_types import PrimitiveType
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
 from lakeview.predicates import limits
-from lakeview.predicates.forms import COPIES, FORMS, check_arguments, check_spark, has_offset, null_for_zero
+from lakeview.predicates.forms import (
+    COPIES,
+    FORMS,
+    check_arguments,
+    check_spark,
+    has_offset,
+    null_for_null,
+    null_for_zero,
+)
 from lakeview.predicates.names import column_types, resolve
 from lakeview.predicates.syntax import (
     DIALECTS,
@@ -103,7 +111,8 @@ def _print(tree: exp.Expr, text: str, dialect: str) -> pl.Expr:
 
 
 def _parse(text: str, dialect: str) -> exp.Expr:
-    return parse_statement(text, DIALECTS[dialect], Refusal(KIND, "where", f"the condition {_quote(text)}"))
+    refusal = Refusal(KIND, "where", f"the condition {_quote(text)}")
+    return null_for_null(parse_statement(text, DIALECTS[dialect], refusal))
 
 
 def _quote(text: str) -> str:
@@ -139,7 +148,9 @@ class _Printer:
             text, inner = self._node(part, depth + 1)
             texts.append(text)
             size += inner * COPIES.get(type(node), 1)
-            if size > limits.EXPRESSION_NODES:  # here, as each level of a form that prints a part twice doubles the text
+            if (
+                size > limits.EXPRESSION_NODES
+            ):  # here, as each level of a form that prints a part twice doubles the text
                 raise REFUSAL("the condition repeats itself inside itself", "compare each column once")
         return "".join(texts), size
 

@@ -235,10 +235,10 @@ COPIES: dict[type[exp.Expr], int] = {
 """How many times polars writes out an argument at most, where it is more than once."""
 
 OTHER_IN_SPARK: tuple[type[exp.Expr], ...] = (
-    exp.Round, exp.Substring, exp.Left, exp.Right, exp.Extract, exp.Concat, exp.RegexpLike, exp.RegexpILike, exp.Trim,
+    exp.Round, exp.Substring, exp.Left, exp.Right, exp.Extract, exp.RegexpLike, exp.RegexpILike, exp.Trim,
     exp.IntDiv, exp.Pad, exp.SplitPart, exp.StrPosition, exp.Reverse,
 )  # fmt: skip
-"""What Spark and polars evaluate differently for some arguments (rounding, positions, nulls, days of a week):
+"""What Spark and polars evaluate differently for some arguments (rounding, positions, days of a week):
 constants of a constraint must not be evaluated in another way than by the engine that wrote the rows."""
 
 
@@ -255,6 +255,26 @@ def null_for_zero(tree: exp.Expr) -> exp.Expr:
             divisor.replace(wrapper)
             wrapper.set("this", divisor)
     return tree
+
+
+def null_for_null(tree: exp.Expr) -> exp.Expr:
+    """Returns the tree with `a || b` for CONCAT(a, b): null where one of them is, as in Spark. polars and DuckDB leave
+    nulls out there, and a delete with `CONCAT(s, '!') = '!'` would take rows that Spark does not. The tree is changed
+    in place."""
+    for node in list(tree.find_all(exp.Concat)):
+        if node.expressions:
+            concatenation = _concatenation(node.expressions)
+            tree = concatenation if node is tree else tree
+            node.replace(concatenation)
+    return tree
+
+
+def _concatenation(texts: list[exp.Expr]) -> exp.Expr:
+    """A balanced tree: polars takes stack for each level."""
+    if len(texts) == 1:
+        return texts[0] if texts[0].is_string else exp.Cast(this=texts[0], to=exp.DataType(this=DType.VARCHAR))
+    middle = len(texts) // 2
+    return exp.Paren(this=exp.DPipe(this=_concatenation(texts[:middle]), expression=_concatenation(texts[middle:])))
 
 
 def check_spark(node: exp.Expr) -> None:

@@ -36,6 +36,21 @@ def _as_list(value: exp.Expr | list[exp.Expr] | None) -> list[exp.Expr]:
     return value if isinstance(value, list) else [value]
 
 
+def _null_for(form: Form, *keys: str) -> Form:
+    """A function that is null where an argument under one of these keys is, as in other engines. To polars a null is no
+    length, no delimiter, or a text that is not found."""
+
+    def parts(node: exp.Expr) -> Parts:
+        conditions: list[str | exp.Expr] = []
+        for key in keys:
+            argument = node.args.get(key)
+            if isinstance(argument, exp.Expr) and not isinstance(argument, exp.Literal):
+                conditions += [" AND " if conditions else "(CASE WHEN ", argument, " IS NOT NULL"]
+        return (*conditions, " THEN ", *form(node), " END)") if conditions else form(node)
+
+    return parts
+
+
 def _of_columns(form: Form) -> Form:
     """A function whose result may be far longer than its arguments. Constants are evaluated before any row is read, in
     the process that serves everybody: LPAD('x', 10000000000) would take its memory."""
@@ -51,6 +66,13 @@ def _of_columns(form: Form) -> Form:
 def _pad(node: exp.Expr) -> Parts:
     name = "LPAD" if node.args.get("is_left") else "RPAD"
     return _function(name, "this", "expression", "fill_pattern")(node)
+
+
+def _replace(node: exp.Expr) -> Parts:
+    new = node.args.get("replacement")
+    if new is not None and not isinstance(new, exp.Literal):  # of one row polars refuses a null
+        new = exp.Coalesce(this=new.copy(), expressions=[exp.Literal.string("")])
+    return _function("REPLACE", "this", "expression", "replacement")(exp.Replace(**{**node.args, "replacement": new}))
 
 
 def _trim(node: exp.Expr) -> Parts:
@@ -112,7 +134,7 @@ FUNCTIONS: dict[type[exp.Expr], Form] = {
     },
     **{
         kind: _function(kind.sql_name(), "this", "expression")
-        for kind in (exp.Nullif, exp.Left, exp.Right, exp.StartsWith, exp.EndsWith)
+        for kind in (exp.Nullif, exp.Right, exp.StartsWith, exp.EndsWith)
     },
     **{
         kind: _function(kind.sql_name(), "this", "expressions")
@@ -124,12 +146,12 @@ FUNCTIONS: dict[type[exp.Expr], Form] = {
     exp.Round: _function("ROUND", "this", "decimals"),
     exp.Ln: lambda node: _of_positive("LN", node.this),
     exp.Log: _log,
-    exp.Substring: _function("SUBSTR", "this", "start", "length"),
-    exp.StrPosition: _function("STRPOS", "this", "substr"),
-    exp.SplitPart: _function("SPLIT_PART", "this", "delimiter", "part_index"),
-    exp.Trim: _trim,
-    exp.Concat: _function("CONCAT", "expressions"),
-    exp.Replace: _of_columns(_function("REPLACE", "this", "expression", "replacement")),
+    exp.Left: _null_for(_function("LEFT", "this", "expression"), "expression"),
+    exp.Substring: _null_for(_function("SUBSTR", "this", "start", "length"), "length"),
+    exp.StrPosition: _null_for(_function("STRPOS", "this", "substr"), "this", "substr"),
+    exp.SplitPart: _null_for(_function("SPLIT_PART", "this", "delimiter", "part_index"), "delimiter", "part_index"),
+    exp.Trim: _null_for(_trim, "expression"),
+    exp.Replace: _of_columns(_null_for(_replace, "replacement")),
     exp.Pad: _of_columns(_pad),
     exp.RegexpLike: _function("REGEXP_LIKE", "this", "expression", "flag"),
     exp.RegexpILike: lambda node: ("REGEXP_LIKE(", node.this, ", ", node.expression, ", 'i')"),

@@ -45,7 +45,7 @@ _ALIKE = {
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
 _OF_KIND: dict[str, tuple[type[exp.Expr], ...]] = {
     "boolean": (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Is, exp.In, exp.Between),
-    "text": (exp.Upper, exp.Lower, exp.Trim, exp.Substring, exp.Concat, exp.DPipe, exp.Replace, exp.Reverse),
+    "text": (exp.Upper, exp.Lower, exp.Trim, exp.Substring, exp.DPipe, exp.Replace, exp.Reverse),
     "floating": (exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Pow, exp.Sign),
     "date": (exp.Date, exp.TsOrDsToDate),
     "null": (exp.Null,),

@@ -277,6 +277,14 @@ def test_what_cannot_be_meant_is_refused_and_leaves_nothing(tmp_path: Path, chan
     assert table.storage.walk()["name"].to_list() == before
 
 
+@pytest.mark.parametrize("where", ["STRPOS(city, 'x') = 0", "CONCAT(city, '!') < 'a'"])
+def test_rows_without_a_text_stay_where_a_condition_is_about_the_text(tmp_path: Path, where: str) -> None:
+    table = make_table(tmp_path, {}, ())
+    rows = table.scan().collect()
+    table.delete(where)
+    assert_frame_equal(table.scan().collect(), rows.filter(pl.col("city").is_null()), check_row_order=False)
+
+
 @pytest.mark.parametrize("properties", [{}, VECTORS], ids=["files", "vectors"])
 def test_progress_is_reported_by_file(tmp_path: Path, properties: dict[str, str]) -> None:
     table = make_table(tmp_path, properties, ())
