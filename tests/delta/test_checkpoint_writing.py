@@ -326,6 +326,22 @@ def test_a_checkpoint_in_parts_repeats_itself_and_equals_the_replay(tmp_path: Pa
     assert state(tmp_path) == replayed
 
 
+@pytest.mark.parametrize("kind", ["few actions", "one file", "two parts", "sidecars"])
+def test_progress_is_told_by_row_group(tmp_path: Path, request: pytest.FixtureRequest, kind: str) -> None:
+    if kind != "few actions":
+        request.getfixturevalue("small_groups")
+    busy_history(tmp_path, **(V2 if kind == "sidecars" else {}))
+    reports: list[tuple[int, int]] = []
+    table = open_delta_table(tmp_path)
+    table.checkpoint(parts=2 if kind == "two parts" else None, progress=lambda *done: reports.append(done))
+    tables = [pq.read_table(path) for path in (tmp_path / "_delta_log").rglob("*.parquet")]
+    columns = [table[name] for table in tables for name in ("add", "remove") if name in table.column_names]
+    total = sum(len(column) - column.null_count for column in columns)
+    assert reports == sorted(set(reports))
+    assert reports[-1] == (total, total)
+    assert len(reports) > 5 or kind == "few actions"
+
+
 @pytest.mark.parametrize("parts", [None, 2], ids=["one file", "two parts"])
 def test_a_whole_checkpoint_of_another_writer_stays(tmp_path: Path, parts: int | None) -> None:
     busy_history(tmp_path).checkpoint(4, parts=parts)

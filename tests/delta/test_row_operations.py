@@ -292,6 +292,7 @@ def test_progress_is_reported_by_file(tmp_path: Path, properties: dict[str, str]
     changes: list[Callable[[Progress], object]] = [
         lambda progress: table.update({"id": "id"}, progress=progress),
         lambda progress: table.merge(source, "id").when_matched_update().execute(progress=progress),
+        lambda progress: table.overwrite(source.filter(pl.col("id") % 3 == 0), "id % 3 = 0", progress=progress),
         lambda progress: table.delete("id % 2 = 0", progress=progress),
     ]
     for change in changes:

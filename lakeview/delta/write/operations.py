@@ -137,10 +137,17 @@ class Operations(DefinitionOperations):
 
         return until_made(lambda: commit_one(self, "OPTIMIZE", optimize, user=user, **parameters))
 
-    def overwrite(self: WritableTable, frame: Frame, where: str | pl.Expr | None = None) -> int | None:
-        """Replace the rows, or those of the partitions that `where` selects; returns the version."""
+    def overwrite(
+        self: WritableTable,
+        frame: Frame,
+        where: str | pl.Expr | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> int | None:
+        """Replace the rows, or those for which a condition is true; returns the version. `progress`: as of `delete`,
+        for a condition on other columns than those of partitions."""
         parameters = {"mode": "Overwrite"} | ({} if where is None else {"predicate": str(where)})
-        return commit_one(self, "WRITE", lambda txn: txn.overwrite(frame, where), **parameters)
+        return commit_one(self, "WRITE", lambda txn: txn.overwrite(frame, where, progress=progress), **parameters)
 
     def overwrite_partitions(self: WritableTable, frame: Frame) -> int | None:
         """Replace the rows of the partitions that rows fall into; returns the version. The others stay."""
@@ -200,15 +207,18 @@ class Operations(DefinitionOperations):
 
     # -- maintenance
 
-    def checkpoint(self: Target, version: int | None = None, *, parts: int | None = None) -> int:
+    def checkpoint(
+        self: Target, version: int | None = None, *, parts: int | None = None, progress: Progress | None = None
+    ) -> int:
         """Write the checkpoint of a version, the latest without one; returns the version.
 
-        V2 where the table's policy says so, else in one file, or in so many `parts`. InvalidRequestError for parts
-        that the table must not have.
+        V2 where the table's policy says so, else in one file, or in so many `parts`. `progress`: called with the
+        file actions that are written, and with all. InvalidRequestError for parts that the table must not have.
         """
         from lakeview.delta.write.checkpoint import write_checkpoint
 
-        return write_checkpoint(self, version, parts=None if parts is None else integer_of(parts, "parts"))
+        count = None if parts is None else integer_of(parts, "parts")
+        return write_checkpoint(self, version, parts=count, progress=progress)
 
     def vacuum(
         self: Target,

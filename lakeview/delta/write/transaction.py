@@ -72,20 +72,20 @@ class Transaction(WholeFiles):
         self.files.paths += paths_of(adds)
         self.add(adds)
 
-    def overwrite(self, frame: Frame, where: str | pl.Expr | None = None) -> None:
+    def overwrite(self, frame: Frame, where: str | pl.Expr | None = None, *, progress: Progress | None = None) -> None:
         """Remove the rows for which a condition is true, all without one, and write rows in their place.
 
-        Where the condition is on partition columns alone, files go whole. ConstraintViolationError if a row lies
-        outside `where`; nothing is written then.
+        Where the condition is on partition columns alone, files go whole; else `progress` is as of `delete`.
+        ConstraintViolationError if a row lies outside `where`; nothing is written then.
         """
         with self.files.operation():
             if where is None:
                 self.remove()
                 self.append(frame)
             else:
-                self._overwrite_rows(frame, where)
+                self._overwrite_rows(frame, where, progress)
 
-    def _overwrite_rows(self, frame: Frame, where: str | pl.Expr) -> None:
+    def _overwrite_rows(self, frame: Frame, where: str | pl.Expr, progress: Progress | None) -> None:
         context = self.context()
         expression = row_wise(where, self.schema)
         on_partitions = set(expression.meta.root_names()) <= set(self.definition.partition_columns)
@@ -112,7 +112,7 @@ class Transaction(WholeFiles):
         if on_partitions:
             self.remove(where)
         else:
-            change_rows(self, expression, None)
+            change_rows(self, expression, None, progress)
         self._add_written(write_conformed(context, rows.to_batches(), clock=self.clock, storage=self._storage))
 
     def overwrite_partitions(self, frame: Frame) -> int:

@@ -36,7 +36,7 @@ from lakeview.delta.write.checkpoint.other_actions import (
     state_actions,
 )
 from lakeview.delta.write.rules import active_features, check_may_write
-from lakeview.delta.write.target import Target
+from lakeview.delta.write.target import Progress, Target
 from lakeview.model import limits
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, UnsupportedTableError
@@ -49,7 +49,9 @@ SIDECAR_ROWS = 262_144
 _FEATURE = "v2Checkpoint"
 
 
-def write_checkpoint(table: Target, version: int | None = None, *, parts: int | None = None) -> int:
+def write_checkpoint(
+    table: Target, version: int | None = None, *, parts: int | None = None, progress: Progress | None = None
+) -> int:
     """Write the checkpoint of a committed version (the latest without one), then point `_last_checkpoint` at it.
 
     The kind is the table's: V2 where it has the feature v2Checkpoint and `delta.checkpointPolicy` says v2; else V1, in
@@ -57,7 +59,7 @@ def write_checkpoint(table: Target, version: int | None = None, *, parts: int | 
     against the version's own commit time, and files have one order, so that two writers make the same bytes and either
     may win; one that is there and whole is left as it is, in however many parts.
 
-    Returns the version.
+    Returns the version. `progress`: called with the file actions that are written, and with all.
     InvalidRequestError for parts that the table must not have; UnsupportedTableError as `plan_checkpoint`, also for the
     latest version's protocol.
     """
@@ -65,7 +67,7 @@ def write_checkpoint(table: Target, version: int | None = None, *, parts: int | 
     plan = plan_checkpoint(table, table.state(version), parts)
     if plan.is_present:
         return plan.state.version
-    with SortedActions(plan.state, plan.parts, plan.expired_before) as actions:
+    with SortedActions(plan.state, plan.parts, plan.expired_before, progress) as actions:
         if plan.is_v2:
             _write_v2(table, plan, actions)
         else:

@@ -19,6 +19,7 @@ from lakeview.delta.log.file_actions import IDENTITY, not_replaced, rows_where
 from lakeview.delta.log.paths import encode_paths
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition, action_types, shape_of
+from lakeview.delta.write.target import Progress
 
 GROUP_ROWS = 32_768
 """Actions of a row group: with statistics, some tens of megabytes before they are compressed."""
@@ -154,13 +155,15 @@ _FEW_BYTES = 1 << 20
 class SortedActions:
     """The adds and unexpired removes of a state, as row groups in their order. `adds`: how many adds.
 
-    `expired_before`: the time, in milliseconds, before which a tombstone has expired; None if none has. Few actions are
+    `expired_before`: the time, in milliseconds, before which a tombstone has expired; None if none has. `progress`:
+    called with the actions of the row groups done, and of all. Few actions are
     read and sorted at once; of many, first the identities, then batches of the rest (`benches/bench_contention.py`: a
     checkpoint takes half the CPU time, which is the longest wait of an append; `benches/bench_checkpoints.py`: memory).
     """
 
-    def __init__(self, state: Replay, parts: int, expired_before: int | None) -> None:
+    def __init__(self, state: Replay, parts: int, expired_before: int | None, progress: Progress | None = None) -> None:
         self._state = state
+        self._progress = progress
         self._expired_before = expired_before
         self._shape = shape_of(Definition.of(state))
         self._newest = state.small_tail(self._shape.columns)
@@ -177,7 +180,12 @@ class SortedActions:
 
     def groups(self) -> Iterator[Group]:
         """Every row group, once: part by part, of each the adds first."""
-        return self._groups
+        done = 0
+        for group in self._groups:
+            yield group
+            done += len(group[2])
+            if self._progress is not None:
+                self._progress(done, self._count)
 
     def _drop_expired(self, removes: pl.DataFrame) -> pl.DataFrame:
         return removes if self._expired_before is None else removes.filter(pl.col("modified") >= self._expired_before)
@@ -185,14 +193,16 @@ class SortedActions:
     def _sort(self, actions: pl.DataFrame) -> Iterator[Group]:
         adds = rows_where(actions, actions["added"])
         removes = self._drop_expired(rows_where(actions, ~actions["added"]))
-        self.adds = adds.height
+        self.adds, self._count = adds.height, adds.height + removes.height
         rows = {kind: of[identities(of).arg_sort()] for kind, of in (("add", adds), ("remove", removes)) if of.height}
         return ((0, kind, ACTION_STRUCTS[kind](of, self._shape).to_arrow()) for kind, of in rows.items())
 
     def _spool(self, parts: int) -> Iterator[Group]:
         adds, removes = self._state.adds_and_removes(self._newest)
         self.adds = adds.height
-        return self._each({"add": FileOrder(adds, parts), "remove": FileOrder(self._drop_expired(removes), parts)})
+        orders = {"add": FileOrder(adds, parts), "remove": FileOrder(self._drop_expired(removes), parts)}
+        self._count = sum(order.count for order in orders.values())
+        return self._each(orders)
 
     def _each(self, orders: dict[str, FileOrder]) -> Iterator[Group]:
         spools = {kind: self._stack.enter_context(closing(Spool(order, kind))) for kind, order in orders.items()}
