@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 import lakeview as lv
+from lakeview.delta.table import DeltaTable
 from lakeview.model.change_columns import CHANGE_TYPE, change_schema
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.runs import runs
@@ -192,8 +193,14 @@ class ChangeOptions:
             )
 
     def pin(self) -> ChangeOptions:
-        """With the version that is the latest now, where no end is given."""
-        return self if self.end is not None else replace(self, end=self.table().latest_version, open_end=True)
+        """With the version that is the latest now, where no end is given. UnsupportedTableError where only a catalog
+        knows which that is."""
+        if self.end is not None:
+            return self
+        table = self.table()
+        if isinstance(table, DeltaTable):
+            table.state()
+        return replace(self, end=table.latest_version, open_end=True)
 
     def table(self) -> OpenTable:
         """The table, opened."""

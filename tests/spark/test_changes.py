@@ -14,7 +14,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.data_types import Field, PrimitiveType
-from lakeview.model.errors import DataFileMissingError, InvalidRequestError, VersionNotFoundError
+from lakeview.model.errors import (
+    DataFileMissingError,
+    InvalidRequestError,
+    UnsupportedTableError,
+    VersionNotFoundError,
+)
 from lakeview.model.schema import Schema
 from lakeview.model.table import Table
 from lakeview.spark.change_stream import ChangeStreamReader
@@ -23,6 +28,8 @@ from lakeview.spark.reader import ChangeOptions, FilePartition, partition_rows
 from lakeview.spark.types import to_spark
 from lakeview.storage import open_storage
 from tests.breadth import with_breadth
+from tests.builders.actions import add, metadata, protocol
+from tests.builders.history import DeltaHistory
 
 
 @pytest.fixture(scope="module", params=["derived", "feed"])
@@ -58,6 +65,19 @@ def test_changes_are_those_of_the_library(spark: SparkSession, table: DeltaTable
     assert (rows_frame.columns, rows(rows_frame)) == (expected.columns, rows(expected))
     late = frame(spark, table, readChangeFeed="true", startingVersion="4")
     assert rows(late) == rows(table.changes(4).collect())
+
+
+@pytest.mark.parametrize("what", [{"readChangeFeed": "true", "startingVersion": "0"}, {"differenceFrom": "0"}])
+def test_changes_up_to_the_latest_version_of_a_table_of_a_catalog_are_refused(
+    tmp_path: Path, what: dict[str, str]
+) -> None:
+    features = ["catalogManaged"]
+    history = DeltaHistory(tmp_path)
+    history.commit(protocol(3, 7, readerFeatures=features, writerFeatures=features), metadata()).commit(add("f"))
+    with pytest.raises(UnsupportedTableError, match="is managed by a catalog"):
+        LakeviewDataSource({"path": history.address, **what})
+    end = "versionAsOf" if "differenceFrom" in what else "endingVersion"
+    assert LakeviewDataSource({"path": history.address, **what, end: "1"}).schema().fieldNames()[0] == "id"
 
 
 @pytest.mark.spark
