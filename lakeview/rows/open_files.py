@@ -10,8 +10,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeview.rows.arrays import values_to_arrow
-
 ROWS_PER_FILE = 2_000_000
 _MOST_BYTES = 1 << 30
 """Of one batch."""
@@ -211,9 +209,11 @@ def split_rows(rows: pa.Table, keys: pl.DataFrame) -> Iterator[tuple[dict[str, A
         yield keys.row(0, named=True), rows
         return
     groups = signed_keys.with_row_index("row").group_by(signed_keys.columns, maintain_order=True).agg("row")
-    firsts = keys[groups["row"].list.first()]
-    for values, (indices,) in zip(firsts.iter_rows(named=True), groups.select("row").iter_rows(), strict=True):
-        yield values, rows.take(values_to_arrow(indices, pa.int64()))
+    firsts, counts = keys[groups["row"].list.first()], groups["row"].list.len()
+    rows, start = rows.take(groups["row"].explode().to_arrow()), 0
+    for values, count in zip(firsts.iter_rows(named=True), counts, strict=True):
+        yield values, rows.slice(start, count)
+        start += count
 
 
 def portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

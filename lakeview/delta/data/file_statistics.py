@@ -40,7 +40,7 @@ class FileStatistics:
             if name in counted_later:
                 self._count((name,), 0, _NOTHING)  # columns are recorded in their order
                 continue
-            for path, series in struct_leaves([pl.Series(name, pl.from_arrow(rows[name]))]):
+            for path, series in struct_leaves([pl.Series(name, rows[name])]):
                 if self._is_indexed(path):
                     self.add_leaf(path, series.null_count(), series)
 
