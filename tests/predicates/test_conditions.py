@@ -177,7 +177,7 @@ def test_a_condition_means_what_it_means_to_polars(text: str) -> None:
         "STRPOS(s, 'y')", "STRPOS(s, p)", "LEFT(s, n)", "SUBSTR(s, 1, n)", "SPLIT_PART(s, p, 1)",
         "SPLIT_PART(s, '-', n)",
         "LTRIM(s, p)", "RTRIM(s, p)", "REPLACE(s, '-', p)", "CONCAT(s)", "CONCAT(s, '!')", "CONCAT(n, s, p)",
-        "CONCAT(p, CONCAT(s = p, n))", "CONCAT(s, NULL)", "STRPOS(s, NULL)",
+        "CONCAT(p, CONCAT(s = p, n))", "CONCAT(s, NULL)", "STRPOS(s, NULL)", "REPLACE(s, '', p)",
     ],
 )  # fmt: skip
 def test_a_function_of_null_is_null_as_in_other_engines(text: str) -> None:
