@@ -1,5 +1,6 @@
 """A log's versions to replayed states, cached, with the schema and the description that each has."""
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 
@@ -19,6 +20,8 @@ from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableMetadata
 
 _MAX_STATES = 8
+_NEW_NAME = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""A physical name that no mapping began with: those of the columns there are then are their names."""
 
 
 class States:
@@ -64,7 +67,7 @@ class States:
         """The schemas before and after column mapping ended or began between two versions, newest first: files have
         other names for columns then."""
         if all(_is_mapped(state) for state in (earlier, later)):
-            may_differ = any(f.stored_name == f.name for f in self.schema(later))
+            may_differ = not all(_NEW_NAME.fullmatch(f.stored_name) for f in self.schema(later))
         else:
             may_differ = any(supports_column_mapping(state.table_protocol) for state in (earlier, later))
         for version in reversed(self._definitions.changes(earlier.version, later.version) if may_differ else ()):

@@ -119,3 +119,19 @@ def test_a_restore_begins_the_mapping_that_ended_with_the_names_of_then(tmp_path
         rows = table.difference(base).collect()
         assert sorted(rows["id"]) == ids
         assert rows.filter(pl.col("id") == 2)["a"].to_list() == ["a2"] * (base == between)
+
+
+def test_versions_are_compared_where_mapping_ended_and_began_again_before_all_columns_got_other_names(
+    tmp_path: Path,
+) -> None:
+    table = lv.create_table(
+        str(tmp_path), {"id": pl.Int64, "a": pl.String}, properties={"delta.columnMapping.mode": "name"}
+    )
+    first = table.append(pl.DataFrame({"id": [1, 2], "a": ["a1", "a2"]}))
+    assert first is not None
+    turn_off(table, "columnMapping")
+    table.set_properties({"delta.columnMapping.mode": "name"})
+    table.rename_column("id", "n")
+    table.rename_column("a", "b")
+    rows = table.difference(first).collect()
+    assert lines(rows, "_change_type", "n", "b") == [(k, i, f"a{i}") for k in ("delete", "insert") for i in (1, 2)]
