@@ -147,11 +147,7 @@ class _Printer:
                 continue
             text, inner = self._node(part, depth + 1)
             texts.append(text)
-            size += inner * COPIES.get(type(node), 1)
-            if (
-                size > limits.EXPRESSION_NODES
-            ):  # here, as each level of a form that prints a part twice doubles the text
-                raise REFUSAL("the condition repeats itself inside itself", "compare each column once")
+            size = _check_size(size + inner * COPIES.get(type(node), 1))
         return "".join(texts), size
 
     def _chain(self, node: exp.Expr, depth: int) -> tuple[str, int]:
@@ -162,13 +158,21 @@ class _Printer:
             raise REFUSAL(
                 f"the condition has more than {limits.TERMS:,} operators", "write column IN (...) for many values"
             )
-        # polars does not evaluate NULL AND NULL of no type
-        texts = [
-            ("CAST(NULL AS BOOLEAN)", 1) if isinstance(term, exp.Null) else self._node(term, depth + 1)
-            for term in terms
-        ]
-        sign = " AND " if isinstance(node, exp.And) else " OR "
-        return _chain_balanced([text for text, _ in texts], sign), sum(size + 1 for _, size in texts)
+        texts, size = [], 0
+        for term in terms:
+            # polars does not evaluate NULL AND NULL of no type
+            is_null = isinstance(term, exp.Null)
+            text, inner = ("CAST(NULL AS BOOLEAN)", 1) if is_null else self._node(term, depth + 1)
+            texts.append(text)
+            size = _check_size(size + inner + 1)
+        return _chain_balanced(texts, " AND " if isinstance(node, exp.And) else " OR "), size
+
+
+def _check_size(size: int) -> int:
+    """Asked while it grows: each level of a form that prints a part twice doubles the text."""
+    if size > limits.EXPRESSION_NODES:
+        raise REFUSAL("the condition repeats itself inside itself", "compare each column once")
+    return size
 
 
 def _chain_balanced(texts: list[str], sign: str) -> str:

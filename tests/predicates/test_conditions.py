@@ -29,6 +29,7 @@ ENDLESS = {
     "ranges of ranges": "a" + " BETWEEN 1 AND 2" * 40,
     "parts of parts": "SPLIT_PART(" * 20 + "s" + ", 'a', 1)" * 20 + " = 'x'",
     "logarithms of logarithms": "LN(" * 39 + "a" + ")" * 39 + " > 1",
+    "terms that repeat themselves": " OR ".join(["NULLIF(" * 14 + "a" + ", 1)" * 14 + " > 1"] * 20),
     "brackets": "(" * 60_000,
     "types of types": "DATE (" * 39 + "1" + ")" * 39,
     "many types of types": " AND ".join(["DATE (" * 9 + "1" + ")" * 9] * 900),
