@@ -237,3 +237,27 @@ def test_times_of_many_commits_are_those_of_history(history: DeltaHistory) -> No
     expected = table.changes(7, 33).select("_commit_version", "_commit_timestamp").collect()
     assert dict(expected.iter_rows()) == {v: times[v] for v in range(7, 34)}
     assert times[7] - START == timedelta(minutes=70)
+
+
+class Mode(str):
+    """A mode of column mapping that counts how often it is compared."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        Mode.comparisons += 1
+        return str(self) == str(other)
+
+
+def test_the_end_of_column_mapping_is_looked_for_once_however_many_metadata_there_are(
+    history: DeltaHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakeview.delta.data.change_range.column_mapping_mode", lambda *_: Mode("none"))
+    monkeypatch.setattr(Mode, "comparisons", 0)
+    feed(history)
+    for version in range(1, 41):
+        history.commit(metadata({"id": "long"}, properties={"version": str(version)}))
+    assert open_delta_table(history).changes_plan(0).is_empty()
+    assert Mode.comparisons < 200

@@ -165,18 +165,19 @@ def _feed(protocol: TableProtocol, metadata: Metadata) -> bool:
 
 
 def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, start: int, end: int) -> None:
+    turns, last = _turns(layouts), len(layouts) - 1
     for i, layout in enumerate(layouts):
         # "as we won't be reading any data prior to it": Spark checks no schema before that of the first version
         # (CDCReader.changesToDF), and what that version removes has the columns that are left
         compare = partial(incompatibility, common=layout.version < start)
-        if (why := compare(layout.schema, _seen_from(layouts, i, schema))) is None:
+        if (why := compare(layout.schema, _seen_from(layouts, turns, i, last, schema))) is None:
             continue
-        later = [
+        later = (
             x.version
-            for j, x in enumerate(layouts[i + 1 :], i + 2)
-            if compare(layout.schema, _seen_from(layouts[:j], i, x.schema)) is not None
-        ]
-        since = later[0] if later else end
+            for j, x in enumerate(layouts[i + 1 :], i + 1)
+            if compare(layout.schema, _seen_from(layouts, turns, i, j, x.schema)) is not None
+        )
+        since = next(later, end)
         raise InvalidRequestError(
             f"changes {start} to {end} of {log.storage.root} cannot be read with one schema: in version {since} {why}",
             fix=f"ask for changes up to version {since - 1}, and then from {since + (since == start)} on",
@@ -185,23 +186,26 @@ def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, sta
         )
 
 
-def _seen_from(layouts: Sequence[Layout], at: int, schema: Schema) -> Schema:
-    """The schema of the last of these layouts as files have it while the one at this place holds."""
-    for before, after in reversed(list(pairwise(layouts[at:]))):
-        if _names_change(before, after):
-            schema = as_before(schema, before.schema, after.schema)
+def _turns(layouts: Sequence[Layout]) -> list[int]:
+    """The places of the layouts after which column mapping ends or begins, looked for once: there may be thousands."""
+    pairs = pairwise(layout.mapping == "none" for layout in layouts)
+    return [i for i, (before, after) in enumerate(pairs) if before != after]
+
+
+def _seen_from(layouts: Sequence[Layout], turns: Sequence[int], first: int, last: int, schema: Schema) -> Schema:
+    """The schema of the last of these layouts as files have it while the first holds."""
+    for i in reversed(turns):
+        if first <= i < last:
+            schema = as_before(schema, layouts[i].schema, layouts[i + 1].schema)
     return schema
 
 
 def _columns_before(layouts: Sequence[Layout], schema: Schema) -> Iterator[Columns]:
     """The columns of the last layout as files have them until column mapping ends, or begins, each time."""
-    for i, (before, after) in enumerate(pairwise(layouts)):
-        if _names_change(before, after):
-            yield _columns(before, _seen_from(layouts, i, schema), after.version)
-
-
-def _names_change(before: Layout, after: Layout) -> bool:
-    return (before.mapping == "none") != (after.mapping == "none")
+    turns = _turns(layouts)
+    for i in turns:
+        own = _seen_from(layouts, turns, i, len(layouts) - 1, schema)
+        yield _columns(layouts[i], own, layouts[i + 1].version)
 
 
 def _columns(layout: Layout, schema: Schema, until: int | None) -> Columns:
