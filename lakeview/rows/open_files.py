@@ -90,6 +90,7 @@ class OpenFiles(Generic[Values, Result]):
         self._open: dict[Hashable, OpenFile[Result]] = {}
         self._outcomes: list[Future[Result]] = []
         self._pending_puts: deque[tuple[Future[Result], int]] = deque()
+        self._error: BaseException | None = None
         self._threads = ThreadPoolExecutor(_PUTS, thread_name_prefix="lakeview-put") if remote else None
 
     def write_all(self, batches: Iterable[pa.RecordBatch]) -> list[Result]:
@@ -186,13 +187,24 @@ class OpenFiles(Generic[Values, Result]):
         size = self._open[key].size
         if self._threads is None or size > _PUT_BYTES:
             outcome: Future[Result] = Future()
-            outcome.set_result(_close_whole(self._open.pop(key)))
+            outcome.set_result(self._put(self._open.pop(key)))
         else:
             while sum(more for _, more in self._pending_puts) + size > _PUT_BYTES:
                 self._pending_puts.popleft()[0].result()
-            outcome = self._threads.submit(_close_whole, self._open.pop(key))
+            outcome = self._threads.submit(self._put, self._open.pop(key))
             self._pending_puts.append((outcome, size))
         self._outcomes.append(outcome)
+
+    def _put(self, file: OpenFile[Result]) -> Result:
+        """Close a file; none after one that failed: a store that is away would be asked for each of them."""
+        try:
+            if self._error is not None:
+                raise self._error
+            return file.close()
+        except BaseException as error:
+            self._error = error
+            file.discard()
+            raise
 
     def _room(self, file: OpenFile[Result], bytes_per_row: float) -> int:
         """How many rows a file still takes."""
@@ -204,14 +216,6 @@ class OpenFiles(Generic[Values, Result]):
     def _is_full(self, file: OpenFile[Result]) -> bool:
         target = self._target_bytes
         return file.rows >= self._rows_per_file or (target is not None and file.size >= _FULL * target)
-
-
-def _close_whole(file: OpenFile[Result]) -> Result:
-    try:
-        return file.close()
-    except BaseException:
-        file.discard()
-        raise
 
 
 def drop_encoder(encoder: pq.ParquetWriter | None) -> None:

@@ -103,3 +103,29 @@ def test_a_file_that_waits_for_a_put_that_fails_is_dropped() -> None:
     with pytest.raises(OSError, match="no answer"):
         files.write_all([pa.record_batch({"id": [1]})])
     assert (files.results, drops) == ([], [1, 2])
+
+
+def test_few_files_are_put_into_a_remote_store_after_one_that_failed() -> None:
+    failed, puts, drops = threading.Event(), list[int](), list[int]()
+
+    class Late(Put):
+        def close(self) -> list[int]:
+            if self.partition != 1:
+                failed.wait(timeout=30)
+            puts.append(self.partition)
+            return super().close()
+
+        def discard(self) -> None:
+            super().discard()
+            failed.set()
+
+    partitions = range(1, 40)
+    files: OpenFiles[int, list[int]] = OpenFiles(
+        lambda partition: Late(partition, Barrier(1), drops),
+        lambda rows: [(p, p, rows) for p in partitions],
+        remote=True,
+    )
+    with pytest.raises(OSError, match="no answer"):
+        files.write_all([pa.record_batch({"id": [1]})])
+    assert len(puts) <= 8
+    assert sorted([*(p for (p,) in files.results), *drops]) == list(partitions)
