@@ -140,12 +140,18 @@ class _Printer:
             raise REFUSAL(f"{node_name(node)} is no part of a condition here", EXAMPLE)
         check_arguments(node)
         check_operands(node, REFUSAL)
-        texts, size = [], 1
-        for part in form(node):
+        texts, size, parts = [], 1, list(form(node))
+        # one that a form has twice is printed once: levels of them would take time that doubles
+        text_of = {
+            id(part): self._node(part, depth + 1)
+            for part in {id(part): part for part in parts}.values()
+            if isinstance(part, exp.Expr)
+        }
+        for part in parts:
             if isinstance(part, str):
                 texts.append(part)
                 continue
-            text, inner = self._node(part, depth + 1)
+            text, inner = text_of[id(part)]
             texts.append(text)
             size = _check_size(size + inner * COPIES.get(type(node), 1))
         return "".join(texts), size

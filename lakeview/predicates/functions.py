@@ -71,10 +71,10 @@ def _pad(node: exp.Expr) -> Parts:
 def _replace(node: exp.Expr) -> Parts:
     if isinstance(node.expression, exp.Literal) and not node.expression.name:
         return (node.this,)  # to polars an empty text is between all characters: other engines find none
-    new = node.args.get("replacement")
-    if new is not None and not isinstance(new, exp.Literal):  # of one row polars refuses a null
-        new = exp.Coalesce(this=new.copy(), expressions=[exp.Literal.string("")])
-    return _function("REPLACE", "this", "expression", "replacement")(exp.Replace(**{**node.args, "replacement": new}))
+    parts, new = list(_function("REPLACE", "this", "expression", "replacement")(node)), node.args.get("replacement")
+    if new is None or isinstance(new, exp.Literal):
+        return parts
+    return (*parts[:-2], "COALESCE(", new, ", ''))")  # of one row polars refuses a null
 
 
 def _trim(node: exp.Expr) -> Parts:

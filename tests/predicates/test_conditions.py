@@ -50,6 +50,13 @@ def test_a_condition_that_would_take_the_stack_or_all_memory_is_refused(text: st
     assert refused.value.fix
 
 
+def test_an_argument_that_a_form_prints_twice_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes: list[object] = []
+    monkeypatch.setattr("lakeview.predicates.condition.check_arguments", nodes.append)
+    predicate("REPLACE(s, 'x', " * 8 + "s" + ")" * 8 + " = 'x'")
+    assert len(nodes) == 8 * 3 + 3
+
+
 NO_CONDITIONS = {
     "a subquery": ("carrier IN (SELECT zz FROM read_csv('/etc/passwd'))", "IN takes no query"),
     "a table behind IN": ("a IN read_csv('/etc/passwd')", "IN takes no field"),
