@@ -96,7 +96,7 @@ def conditions(draw: st.DrawFn, depth: int = 2) -> pl.Expr:
 @pytest.mark.slow
 @given(where=conditions())
 @settings(
-    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+    max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
 )
 def test_no_filter_loses_a_row(table: IcebergTable, where: pl.Expr) -> None:
     expected = pl.DataFrame(ROWS, schema=table.snapshot().schema.to_polars()).filter(where).sort("n")
