@@ -81,6 +81,9 @@ def _deltalake(address: str) -> Any:
                 return deltalake.write_deltalake(address, row.to_arrow(), mode="append")
             except deltalake.exceptions.CommitFailedError:  # it gives up after 15 tries: the wait goes on
                 continue
+            except deltalake.exceptions.DeltaError as error:
+                if "Expected contiguous commit files" not in str(error):  # its listing may miss one of the newest files
+                    raise
 
     return append
 
