@@ -344,6 +344,14 @@ def test_a_deletion_vector_that_names_no_file_stops_it(tmp_path: Path) -> None:
     assert (tmp_path / "orphan.parquet").exists()
 
 
+def test_an_action_that_is_null_names_no_change_file(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path).commit(protocol(1, 4), metadata(properties={"delta.enableChangeDataFeed": "true"}))
+    history.commit({"cdc": None} | add("f"), at=NOW).write("f", b"x").write("orphan.parquet", b"x")
+    aged(tmp_path / "orphan.parquet", OLD)
+    vacuum(open_delta_table(tmp_path), dry_run=False, clock=clock)
+    assert data_files(tmp_path) == {"f"}
+
+
 # -- what is recorded
 
 

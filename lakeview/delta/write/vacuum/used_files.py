@@ -93,7 +93,8 @@ def _change_files(table: Target, versions: Sequence[int]) -> pl.Series:
     for version, data in table.log.each_piece(versions):
         if mentions(data, "cdc"):
             name = commit_name(version)
-            paths += [_cdc_path(line["cdc"], name) for line in parse_lines(RAW_LINES, data, name) if "cdc" in line]
+            raws = [line["cdc"] for line in parse_lines(RAW_LINES, data, name) if "cdc" in line]
+            paths += [_cdc_path(raw, name) for raw in raws if bytes(raw) != b"null"]
     return canonical(decode_paths(pl.Series("key", paths, dtype=pl.String)), table.storage.root)
 
 
