@@ -11,7 +11,7 @@ from lakeview.app import columns, selection, timeline_filters
 from lakeview.app.components import ROW_HEIGHT, frame, nothing
 from lakeview.app.row_links import pick_link, picked_marks, row_pick
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import page_number, twin, write_parameters
+from lakeview.app.widget_state import page_number, picker, write_parameters
 
 COMMIT, PAGE, _PICKS = "commit", "commits-page", "_commit_picks"
 BRANCHES = "Branches and tags"
@@ -84,7 +84,7 @@ def open_commit(now: OpenTable, timeline: pl.DataFrame, matching: pl.DataFrame) 
     return default
 
 
-def picker(commits: pl.DataFrame, version: int) -> None:
+def commit_picker(commits: pl.DataFrame, version: int) -> None:
     """Chooses a commit: the twin widget of a click in the chart."""
     newest_first = commits.reverse()
     around = max(0, (newest_first["version"].index_of(version) or 0) - _CHOICES // 2)
@@ -95,7 +95,7 @@ def picker(commits: pl.DataFrame, version: int) -> None:
     def label(text: str) -> str:
         return f"{views.units.format_version(int(text))} · {views.units.format_moment(moments.get(text))}"
 
-    twin("Commit", options, "pick_commit", str(version), _choose, width=210, format_func=label)
+    picker("Commit", options, "pick_commit", str(version), _choose, width=210, format_func=label)
 
 
 def open_picked(key: str) -> None:

@@ -14,7 +14,7 @@ import streamlit as st
 from lakeview import views
 from lakeview.app import answers
 from lakeview.app.components import unknown_name
-from lakeview.app.widget_state import link_widget, twin, write_parameter, write_parameters
+from lakeview.app.widget_state import link_widget, picker, write_parameter, write_parameters
 
 MEASURES = ("rows", "bytes", "files")
 ALL_WRITERS = "all writers"
@@ -113,7 +113,7 @@ def _writer(writers: list[str]) -> str | None:
     def choose(choice: str) -> None:
         write_parameter(WRITER, "" if choice == ALL_WRITERS else choice)
 
-    twin("Writer", [ALL_WRITERS, *writers], WRITER, name or ALL_WRITERS, choose, width=150)
+    picker("Writer", [ALL_WRITERS, *writers], WRITER, name or ALL_WRITERS, choose, width=150)
     return name
 
 

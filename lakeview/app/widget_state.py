@@ -87,7 +87,7 @@ def choice(
     return state
 
 
-def twin(
+def picker(
     label: str,
     options: Sequence[str],
     key: str,
@@ -98,8 +98,8 @@ def twin(
     format_func: Callable[[str], str] = str,
     **more: Any,
 ) -> None:
-    """A box of options as `choice`, of what is not its own: it shows what is chosen elsewhere too, and `on_pick` gets
-    what is chosen here."""
+    """A box of options as `choice`, whose value a chart or a link may set too: it shows `value`, and `on_pick` gets the
+    option that is chosen in it."""
     st.session_state[key] = value
     st.selectbox(
         label,

@@ -275,7 +275,7 @@ class DeltaTable(Operations, OneLine):
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         first, last = commit_range(start, end, self._log.latest, self._history.times, self.address)
-        # up to the latest version: of a table that a catalog manages nobody here knows which that is
+        # also up to the latest version: of a table that a catalog manages, the log does not say which one that is
         self._states.require_parquet(self.state(end) if isinstance(end, int) else self.state(at=end))
         scan = change_scan(self._log, self.state, first, last)
         return RangeRead(scan.plan, partial(scan.rows, self.storage), scan.all_tasks)

@@ -84,7 +84,7 @@ def delete_findings(metadata: Metadata, data: pl.DataFrame, deletes: pl.DataFram
 
 _CLAIMS: Mapping[str, tuple[Severity, str, str]] = {
     "column-bounds-contradictory": (Severity.BROKEN, "Manifests",
-        "Bounds of {place} contradict each other: filters spare files that hold rows"),
+        "Bounds of {place} contradict each other: filters skip files that hold rows"),
     "column-id-not-given-out": (Severity.BROKEN, "Table Metadata Fields",
         "A column has an id that the table has not given out yet: the next column may get the same"),
     "data-file-not-readable": (Severity.NOTE, "Snapshots", "A snapshot cannot be read any more"),

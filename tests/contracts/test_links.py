@@ -31,15 +31,15 @@ OF_NO_VIEW = {
     "'typed-profile'": "opens a page",
     "_TARGET": "of the dialog that goes elsewhere",
     "None": "tabs of the dialog that shows code",
-    "key": "of `twin`: its calls give the key",
+    "key": "of `picker`: its calls give the key",
 }
 
 
 def widgets() -> Iterator[tuple[str, str | None]]:
-    """Where each widget is made, also by `twin`, and its key; None for one that `link_widget` gave it."""
+    """Where each widget is made, also by `picker`, and its key; None for one that `link_widget` gave it."""
     for path in [*(ROOT / "lakeview/app").rglob("*.py"), *(ROOT / "pages").rglob("*.py")]:
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "twin":
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "picker":
                 yield f"{path.relative_to(ROOT)} line {call.lineno}", ast.unparse(call.args[2])
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in WIDGETS:
                 if getattr(call.func.value, "id", "st") != "st":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections import Counter
 from datetime import date, timedelta
@@ -198,8 +199,10 @@ def test_a_vacuumed_file_is_named_with_its_version(history: DeltaHistory) -> Non
     assert changes(history, 3) == of_ids("insert", 3, 2)
 
 
-def test_a_broken_cdc_action_costs_the_changes_and_nothing_else(history: DeltaHistory) -> None:
-    feed(history).commit(ids_file(history, "a", 1), {"cdc": {"size": 1}})
+@pytest.mark.parametrize("broken", [b'{"size":1}', b'{"path":"\xff","size":1,"partitionValues":{},"dataChange":false}'])
+def test_a_broken_cdc_action_costs_the_changes_and_nothing_else(history: DeltaHistory, broken: bytes) -> None:
+    whole = json.dumps(ids_file(history, "a", 1)).encode()
+    feed(history).raw_commit(whole + b'\n{"cdc":' + broken + b"}\n")
     assert open_delta_table(history).scan().collect().height == 1
     with pytest.raises(CorruptTableError, match="has a cdc action that cannot be read") as caught:
         open_delta_table(history).changes(0)

@@ -224,7 +224,7 @@ def metrics_with_an_empty_file(h: DeltaHistory) -> None:
 TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
     "a gap": (gap, BROKEN, "The log has a gap: commit 2 is missing", "no checkpoint lies above it"),
     "a gap below a checkpoint": (bridged_gap, ATTENTION, "commit 2 is missing", "a later checkpoint bridges it"),
-    "leavings of a clean-up": (cleaned_halfway, NOTE, "The commits begin at v2", "clean-up"),
+    "leavings of a cleanup": (cleaned_halfway, NOTE, "The commits begin at v2", "cleanup"),
     "half a line": (half_a_line, BROKEN, "1 commit cannot be read", "at line 1"),
     "half a line below a checkpoint": (old_half_a_line, ATTENTION, "1 commit cannot be read", "at line 1"),
     "no protocol": (without_protocol, BROKEN, "version 0 cannot be rebuilt", "no protocol action"),

@@ -36,8 +36,8 @@ def operations() -> dict[str, Any]:
     import schemathesis
 
     schema: Any = schemathesis.openapi.from_dict(DOCUMENT)
-    found = (result.ok() for result in schema.get_all_operations())
-    return {operation.definition.raw["operationId"]: operation for operation in found}
+    results = (result.ok() for result in schema.get_all_operations())
+    return {operation.definition.raw["operationId"]: operation for operation in results}
 
 
 def ask(name: str, server: RunningServer, place: Callable[[Any], dict[str, str]] | None = None) -> None:

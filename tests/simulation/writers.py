@@ -38,7 +38,7 @@ Work = Callable[["SimulatedStorage"], Any]
 
 
 class Halted(BaseException):
-    """Ends the thread of a writer; none of its clean-up reaches the store."""
+    """Ends the thread of a writer; none of its cleanup reaches the store."""
 
 
 class DivergedError(AssertionError):

@@ -59,7 +59,7 @@ class RandomTable:
         return pl.DataFrame([(*row, None) for row in columns], schema=VERSIONS, orient="row").reverse()
 
     def deletions(self, keep: timedelta) -> tuple[set[str], set[tuple[str, str | None]]]:
-        """The paths that a clean-up deletes, and the deletion vectors of files."""
+        """The paths that a cleanup deletes, and the deletion vectors of files."""
         return (
             {path for path in self.sizes if self._age([path in live for live in self.versions]) > keep},
             {

@@ -1,4 +1,4 @@
-"""What a clean-up would take: by removed files, and by versions that expire."""
+"""What a cleanup would take: by removed files, and by versions that expire."""
 
 from __future__ import annotations
 

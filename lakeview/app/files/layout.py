@@ -12,7 +12,7 @@ from lakeview.app.files import panels
 from lakeview.app.query import budget, runner
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import twin
+from lakeview.app.widget_state import picker
 from lakeview.model.table import PhysicalFile
 
 _NONE = "no file"
@@ -45,7 +45,7 @@ def _picker(paths: list[str], current: str | None, folder: str) -> None:
 
     with heading_row("One file", "from its footer"):
         choice = _NONE if current is None else current
-        twin(
+        picker(
             "File", options, "pick_file", choice, choose, width=420, format_func=lambda path: path.removeprefix(folder)
         )
 

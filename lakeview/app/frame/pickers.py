@@ -5,7 +5,7 @@ from functools import partial
 from lakeview import views
 from lakeview.app import selection, tables
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import twin
+from lakeview.app.widget_state import picker
 from lakeview.model.errors import LakeviewError
 
 NO_COMPARISON = "none"
@@ -20,7 +20,7 @@ def table_picker() -> None:
     table = selection.remembered_selection().table
     if table is not None:
         labels.setdefault(table, tables.label(table))
-    twin(
+    picker(
         "Table", list(labels), "pick_table", table, _pick_table, width=190, accept_new_options=True,
         format_func=lambda name: str(labels.get(name, name)), placeholder="choose a table",
     )  # fmt: skip
@@ -39,14 +39,14 @@ def version_pickers(now: OpenTable, page: str) -> None:
     _ref_picker(now)
     dates = commit_dates(now)
     versions = _on_branch(now, dates)
-    twin(
+    picker(
         "Version", _choices(versions, now.version), "pick_version", str(now.version), partial(_pick, selection.VERSION),
         width=166, accept_new_options=True, format_func=lambda text: _version_label(text, now.latest, dates),
     )  # fmt: skip
     unchosen = _PREVIOUS_BASE if page == "compare" else _NO_BASE
     base = NO_COMPARISON if now.base is None else str(now.base)
     bases = [NO_COMPARISON, *_choices(versions, now.base)]
-    twin(
+    picker(
         "Compare with", bases, "pick_base", base, partial(_pick, selection.BASE), width=146, accept_new_options=True,
         format_func=lambda text: unchosen if text == NO_COMPARISON else f"{_AGAINST}{_label(text)}",
     )  # fmt: skip
@@ -58,7 +58,7 @@ def _ref_picker(now: OpenTable) -> None:
         return
     kinds = dict(refs.select("name", "kind").iter_rows())
     default = refs["name"][0]
-    twin(
+    picker(
         "Branch or tag", list(kinds), "pick_ref", now.ref or default, partial(_pick_ref, default), width=150,
         format_func=lambda name: f"{kinds.get(name, 'ref')} {name}",
         help="The branch or tag whose history, newest version and file lifetimes are shown.",

@@ -9,7 +9,7 @@ from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, dark, frame, heading_row, link, more_rows, nothing, stack, unknown_name
 from lakeview.app.row_links import picked_marks, row_link
 from lakeview.app.session import OpenTable
-from lakeview.app.widget_state import twin
+from lakeview.app.widget_state import picker
 from lakeview.inspection.history import with_partition_bounds
 from lakeview.model.partition_texts import unescape_text
 from lakeview.views.partitions.keys import NO_PARTITION
@@ -59,7 +59,7 @@ def history(now: OpenTable, sizes: pl.DataFrame) -> None:
 def _picker(sizes: pl.DataFrame, partition: str) -> None:
     options = list(dict.fromkeys([*views.partitions.layout.names(sizes, MAX_ROWS), partition]))
     with heading_row("One partition", "when it was written, and by whom"):
-        twin("Partition", options, "pick_partition", partition, choose, width=260, format_func=unescape_text)
+        picker("Partition", options, "pick_partition", partition, choose, width=260, format_func=unescape_text)
 
 
 def _onward(now: OpenTable, partition: str) -> None:

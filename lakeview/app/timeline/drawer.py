@@ -40,7 +40,7 @@ def drawer(now: OpenTable, timeline: pl.DataFrame, version: int) -> None:
         operation = escape(shorten(commit["operation"] or "no operation recorded", _LONGEST_OPERATION))
         st.markdown(f"**{views.units.format_version(version)} · {operation}**", width="content")
         st.space("stretch")
-        commits.picker(timeline, version)
+        commits.commit_picker(timeline, version)
     reason = views.timeline.events.reason(timeline, now.look.anomalies(), version)
     if reason is not None:
         line, severity = reason

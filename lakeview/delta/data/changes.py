@@ -67,13 +67,17 @@ def change_files(commits: Sequence[Commit], actions: pl.DataFrame) -> pl.DataFra
 
 def cdc_actions(commit: Commit) -> Iterator[AddCDCFile]:
     """The change data files of a commit. CorruptTableError for an action that cannot be read."""
-    for action in commit.actions:
-        raw = bytes(action.cdc)
+    return decode_cdc((bytes(action.cdc) for action in commit.actions), commit.version)
+
+
+def decode_cdc(raws: Iterable[bytes], version: int) -> Iterator[AddCDCFile]:
+    """The change data files of a commit's `cdc` keys; none of one that is empty or null. Errors as of `cdc_actions`."""
+    for raw in raws:
         if raw and raw != b"null":
             try:
                 yield msgspec.json.decode(raw, type=AddCDCFile)
-            except msgspec.DecodeError as error:
-                name = commit_name(commit.version)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                name = commit_name(version)
                 raise CorruptTableError(
                     f"commit {name} has a cdc action that cannot be read: {error}",
                     fix="restore the file from a backup; versions can be read all the same, only changes cannot",

@@ -32,7 +32,7 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
     newest_base = max(bases, default=-1)
     previous, commits = -1, frozenset(present)
     for version in sorted({*present, *bases}):
-        # before a checkpoint a clean-up removes what it likes, but not the middle of what it leaves
+        # before a checkpoint a cleanup removes what it likes, but not the middle of what it leaves
         if version > previous + 1 and (version not in bases or previous in commits):
             yield _gap(previous, version, newest_base >= version)
         previous = version
@@ -77,7 +77,7 @@ def _gap(previous: int, version: int, has_bridge: bool) -> Finding:
             "first-commit-without-checkpoint",
             Severity.NOTE,
             f"The commits begin at v{version}, which no checkpoint supports",
-            "what lies before the oldest checkpoint cannot be rebuilt; a clean-up leaves a log like this",
+            "what lies before the oldest checkpoint cannot be rebuilt; a cleanup leaves a log like this",
             section="Metadata Cleanup",
             place=commit_name(version),
         )

@@ -83,7 +83,7 @@ class TableLog(LogListing):
             if self.size(version) is not None:
                 self.is_outdated = True
                 raise CorruptTableError(
-                    f"commit {name} was listed and is gone", fix="refresh: a clean-up may be running", place=name,
+                    f"commit {name} was listed and is gone", fix="refresh: a cleanup may be running", place=name,
                     kind="versions-not-contiguous",
                 ) from error  # fmt: skip
             raise VersionNotFoundError(

@@ -5,24 +5,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-import msgspec
 import polars as pl
 
+from lakeview.delta.data.changes import decode_cdc
 from lakeview.delta.data.deletion_vectors import vector_keys
-from lakeview.delta.log.actions import AddCDCFile
 from lakeview.delta.log.commits import RAW_LINES, mentions, parse_lines
 from lakeview.delta.log.file_actions import IDENTITY, newest_actions
 from lakeview.delta.log.paths import LOG_FOLDER, canonical, commit_name, decode_paths
 from lakeview.delta.properties import retention, value
 from lakeview.delta.write.target import Target
 from lakeview.model.addresses import below, is_local
-from lakeview.model.errors import CorruptTableError
 from lakeview.model.snapshot import milliseconds
 
 _CHANGE_DATA = "delta.enableChangeDataFeed"
-
-
-_CDC = msgspec.json.Decoder(AddCDCFile)
 
 
 def needed_files(table: Target, versions: Iterable[int], cutoff: datetime, now: datetime) -> pl.Series:
@@ -92,22 +87,9 @@ def _change_files(table: Target, versions: Sequence[int]) -> pl.Series:
     paths: list[str] = []
     for version, data in table.log.each_piece(versions):
         if mentions(data, "cdc"):
-            name = commit_name(version)
-            raws = [line["cdc"] for line in parse_lines(RAW_LINES, data, name) if "cdc" in line]
-            paths += [_cdc_path(raw, name) for raw in raws if bytes(raw) != b"null"]
+            lines = parse_lines(RAW_LINES, data, commit_name(version))
+            paths += [file.path for file in decode_cdc((bytes(line.get("cdc", b"")) for line in lines), version)]
     return canonical(decode_paths(pl.Series("key", paths, dtype=pl.String)), table.storage.root)
-
-
-def _cdc_path(raw: msgspec.Raw, name: str) -> str:
-    try:
-        return _CDC.decode(raw).path
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CorruptTableError(
-            f"commit {name} has a cdc action that cannot be read: {error}",
-            fix="restore the commit from a backup",
-            place=name,
-            kind="corrupt-commit",
-        ) from error
 
 
 _MOST_LINKS = 40
