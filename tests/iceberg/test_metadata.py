@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lakeview.iceberg.metadata.documents import metadata_document
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.metadata.table_metadata import Metadata, parse_metadata
 from lakeview.model.data_types import ArrayType, DecimalType, MapType, PrimitiveType, StructType
@@ -227,3 +228,10 @@ def test_a_snapshot_without_a_schema_id_has_the_current_schema() -> None:
     )
     assert metadata.schema_of(metadata.snapshots[1]).schema.names == ["id"]
     assert metadata.schema_of(metadata.snapshots[2]).schema.names == ["id", "day"]
+
+
+@pytest.mark.parametrize("value", [b'"\xff"', b"[" * 100_000], ids=["no UTF-8", "nested too deep"])
+def test_a_field_that_only_a_writer_reads_is_refused_where_it_is_no_json(value: bytes) -> None:
+    with pytest.raises(CorruptTableError, match=r"v1\.metadata\.json") as caught:
+        metadata_document(b'{"note":' + value + b"}", "v1.metadata.json")
+    assert caught.value.place == "v1.metadata.json"

@@ -13,8 +13,8 @@ def metadata_document(data: bytes, path: str) -> dict[str, Any]:
     """A metadata file as the JSON object that it is, with the fields that are not known here. CorruptTableError."""
     try:
         return msgspec.json.decode(inflate(data, path), type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise corrupt(path, str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise corrupt(path, str(error) or type(error).__name__) from error
 
 
 def inflate(data: bytes, path: str) -> bytes:
