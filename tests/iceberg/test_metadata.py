@@ -213,6 +213,22 @@ def test_a_newer_version_is_refused_by_its_number(content: dict[str, Any]) -> No
     assert caught.value.kind == "unsupported-version"
 
 
+def test_a_view_is_no_corrupt_table() -> None:
+    version = {"version-id": 1, "schema-id": 0, "timestamp-ms": 1, "summary": {}, "default-namespace": ["sales"]}
+    view = {
+        "view-uuid": "fa6506c3-7681-40c8-86dc-e36561f83385",
+        "format-version": 1,
+        "location": "s3://lake/sales/big",
+        "current-version-id": 1,
+        "versions": [{**version, "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}]}],
+        "version-log": [{"timestamp-ms": 1, "version-id": 1}],
+        "schemas": [SCHEMA],
+    }
+    with pytest.raises(UnsupportedTableError, match=r"v1\.metadata\.json describes a view") as caught:
+        parsed(view)
+    assert caught.value.kind == "view"
+
+
 def test_a_schema_nested_too_deep_is_refused() -> None:
     type_: Any = "int"
     for i in range(80):

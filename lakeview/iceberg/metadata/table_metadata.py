@@ -30,6 +30,7 @@ class _MetadataDocument(msgspec.Struct, frozen=True, rename="kebab"):
     format_version: Long
     location: str | None = None
     table_uuid: str | None = None
+    view_uuid: Any = None
     last_updated_ms: Long | None = None
     last_sequence_number: Long = 0
     last_column_id: Long | None = None
@@ -121,7 +122,7 @@ def parse_metadata(data: bytes, path: str, max_depth: int = 64) -> Metadata:
     """A metadata file, gzip or not by its own first bytes.
 
     CorruptTableError ("invalid-metadata", or "corrupt-file" where it is no JSON at all), UnsupportedTableError for a
-    version this reader does not know.
+    version this reader does not know and for a view.
     """
     try:
         return _validate(_decode(inflate(data, path), path), path, max_depth)
@@ -180,7 +181,19 @@ def _current_snapshot(document: _MetadataDocument, snapshots: Mapping[int, Snaps
     return current
 
 
+def _refuse_view(document: _MetadataDocument, path: str) -> None:
+    # "view-uuid: A UUID that identifies the view"  iceberg view spec, View Metadata
+    if document.view_uuid is not None and document.table_uuid is None:
+        raise UnsupportedTableError(
+            f"{path} describes a view, which has no files of its own",
+            fix="open the tables that it is made of",
+            place=path,
+            kind="view",
+        )
+
+
 def _validate(document: _MetadataDocument, path: str, max_depth: int) -> Metadata:
+    _refuse_view(document, path)
     version = document.format_version
     _check_version(version, path)
     if version < 1:
