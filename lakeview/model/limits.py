@@ -50,3 +50,6 @@ AVRO_TYPES = 4_000
 
 CATALOG_NAMESPACES = 10_000
 """Namespaces of a catalog that are listed."""
+
+CATALOG_PAGES = 10_000
+"""Pages of one listing of a catalog."""

@@ -22,7 +22,7 @@ from tests.builders.iceberg import IcebergHistory
 
 FIELDS: list[dict[str, Any]] = [{"id": 1, "name": "id", "required": False, "type": "long"}]
 Names = tuple[str, ...]
-Answer = tuple[int, dict[str, Any]]
+Answer = tuple[int, dict[str, Any] | bytes]
 
 
 def table(place: Path, rows: int = 1) -> IcebergHistory:
@@ -52,6 +52,8 @@ class RestState:
     `tables`: metadata locations; `config`: what loadTable says of the store, `credentials` the same by prefix;
     `client_secret` and `token`: what it lets in, None for everybody; `page`: entries in an answer;
     `losses`: changes of tables that are made and answered with the status 500, `denies`: changes are answered with 403;
+    `settings`: overrides that the configuration gives beside the prefix; `answer_at`: (a pattern of a path, the answer)
+    for what is asked there; `endless`: listings name their first page as the next one; `sizes`: of pages, as asked for.
     `failing`: (status, error type) of the next answers to anything but the configuration; `raw`: body of every answer.
     """
 
@@ -61,6 +63,10 @@ class RestState:
     config: dict[str, Any] = field(default_factory=dict)
     credentials: list[dict[str, Any]] = field(default_factory=list)
     prefix: str = "ws/one"
+    settings: dict[str, Any] = field(default_factory=dict)
+    answer_at: tuple[str, Answer] | None = None
+    endless: bool = False
+    sizes: set[str] = field(default_factory=set)
     client_secret: str | None = None
     token: str | None = None
     page: int = 2
@@ -105,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
         """updateTable, of the requirements and updates of an append."""
         status, answer = self._answer()
         if status != 200 or self.state.denies:
-            return (status, answer) if status != 200 else _error(403, "ForbiddenException", "read only")
+            return (status, answer) if status != 200 else refusal(403, "ForbiddenException", "read only")
         if not self.state.applies:
             return (self.state.answers.pop(0) if self.state.answers else 200), {}
         CommitTableRequest.model_validate(change)  # the words of the specification, as pyiceberg has them
@@ -113,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
         file = Path(self.state.tables[names] or "")
         document = json.loads(file.read_text())
         if not all(is_met(requirement, document) for requirement in change["requirements"]):
-            return _error(409, "CommitFailedException", "a requirement is not met")
+            return refusal(409, "CommitFailedException", "a requirement is not met")
         for update in change["updates"]:
             apply_update(update, document)
         newer = file.with_name(
@@ -122,15 +128,15 @@ class _Handler(BaseHTTPRequestHandler):
         newer.write_text(json.dumps(document))
         self.state.tables[names] = str(newer)
         if self.state.answers:
-            return _error(self.state.answers.pop(0), "SomeException", "as planned")
+            return refusal(self.state.answers.pop(0), "SomeException", "as planned")
         if self.state.losses:
             self.state.losses -= 1
-            return _error(500, "InternalServerError", "the answer got lost")
+            return refusal(500, "InternalServerError", "the answer got lost")
         return 200, {"metadata-location": str(newer), "metadata": document}
 
     def _send(self, answer: Answer) -> None:
         status, content = answer
-        data = b"" if status == 204 else json.dumps(content).encode()
+        data = content if isinstance(content, bytes) else json.dumps(content).encode() if status != 204 else b""
         if self.state.raw is not None:
             data = self.state.raw
         self.send_response(status)
@@ -145,18 +151,24 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> Answer:
         state, url = self.state, urlsplit(self.path)
         query = {k: v[0] for k, v in parse_qs(url.query).items()}
+        if state.answer_at is not None and re.search(state.answer_at[0], self.path):
+            return state.answer_at[1]
         if url.path == "/v1/config":
             state.requests["config"] += 1
         elif state.failing:
             status, kind = state.failing.pop(0)
-            return _error(status, kind, "as planned")
+            return refusal(status, kind, "as planned")
         if state.token is not None and self.headers.get("Authorization") != f"Bearer {state.token}":
-            return _error(401, "NotAuthorizedException", f"not {self.headers.get('Authorization')}")
+            return refusal(401, "NotAuthorizedException", f"not {self.headers.get('Authorization')}")
         if url.path == "/v1/config":
-            return 200, {"defaults": {}, "overrides": {"prefix": state.prefix}, "endpoints": ENDPOINTS}
+            return 200, {
+                "defaults": {},
+                "overrides": {"prefix": state.prefix, **state.settings},
+                "endpoints": ENDPOINTS,
+            }
         match = re.fullmatch(rf"/v1/{state.prefix}/namespaces(?:/([^/]+)(?:/(tables|views)(?:/([^/]+))?)?)?", url.path)
         if match is None:
-            return _error(404, "NotFoundException", "no such endpoint")
+            return refusal(404, "NotFoundException", "no such endpoint")
         namespace = tuple(unquote(match[1]).split("\x1f")) if match[1] else ()
         name = unquote(match[3]) if match[3] else None
         state.requests[f"{self.command} {match[2] or 'namespaces'}{'' if name is None else '/table'}"] += 1
@@ -168,19 +180,19 @@ class _Handler(BaseHTTPRequestHandler):
         parent = tuple(unquote(level) for level in query.get("parent", "").split("\x1f") if level)
         for levels in (namespace, parent):
             if levels and levels not in state.namespaces:
-                return _error(404, "NoSuchNamespaceException", f"no namespace {levels}")
+                return refusal(404, "NoSuchNamespaceException", f"no namespace {levels}")
         if not namespace:
             inside = [n for n in state.namespaces if len(n) == len(parent) + 1 and n[: len(parent)] == parent]
             return self._paged("namespaces", [list(n) for n in inside], query)
         if kind is None:
             return 200, {"namespace": list(namespace), "properties": {}}
         if kind == "views":
-            return (200, {}) if (*namespace, name) in state.views else _error(404, "NoSuchViewException", "no view")
+            return (200, {}) if (*namespace, name) in state.views else refusal(404, "NoSuchViewException", "no view")
         if name is None:
             inside = [n for n in state.tables if n[:-1] == namespace]
             return self._paged("identifiers", [{"namespace": list(namespace), "name": n[-1]} for n in inside], query)
         if (*namespace, name) not in state.tables:
-            return _error(404, "NoSuchTableException", f"no table {name}")
+            return refusal(404, "NoSuchTableException", f"no table {name}")
         return 200, {
             "metadata-location": state.tables[*namespace, name],
             "metadata": {"format-version": 99, "properties": {"py-io-impl": "os.path.join"}},
@@ -189,8 +201,11 @@ class _Handler(BaseHTTPRequestHandler):
         }
 
     def _paged(self, key: str, entries: list[Any], query: Mapping[str, str]) -> Answer:
+        self.state.sizes |= {query["pageSize"]} if "pageSize" in query else set()
         start = int(query.get("pageToken") or 0)
         end = start + self.state.page
+        if self.state.endless:
+            return 200, {key: entries[start:end], "next-page-token": "0"}
         return 200, {key: entries[start:end], "next-page-token": str(end) if end < len(entries) else None}
 
 
@@ -235,7 +250,7 @@ def apply_update(update: Mapping[str, Any], document: dict[str, Any]) -> None:
     document["snapshot-log"].append(step)
 
 
-def _error(status: int, kind: str, message: str) -> Answer:
+def refusal(status: int, kind: str, message: str) -> Answer:
     return status, {"error": {"message": message, "type": kind, "code": status}}
 
 

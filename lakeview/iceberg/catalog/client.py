@@ -13,7 +13,7 @@ from lakeview.iceberg.catalog.connection import connected_catalog, errors_of_pyi
 from lakeview.iceberg.catalog.refusals import Refusal, as_our_error, refusal
 from lakeview.iceberg.catalog.stores import store_options
 from lakeview.model import limits
-from lakeview.model.errors import LakeviewError, NotATableError, UnsupportedTableError
+from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError, UnsupportedTableError
 from lakeview.storage import back_off
 
 if TYPE_CHECKING:
@@ -122,15 +122,22 @@ class CatalogClient:
         from pyiceberg.exceptions import BadRequestError
 
         def ask() -> list[tuple[str, ...]]:
-            with suppress(NotImplementedError, BadRequestError):  # what a catalog without levels says
+            try:
                 return self._catalog.list_namespaces(namespace)
-            return []
+            except (NotImplementedError, BadRequestError):  # what a catalog without levels says of a namespace
+                if not namespace:
+                    raise
+                return []
 
+        try:
+            children = self._ask(ask)
+        except _AboutNamesError:
+            if not namespace:
+                raise _no_top_level(self.name) from None
+            return []  # dropped while we look
         # some servers list the whole top level again, whatever namespace they are asked about
         depth = len(namespace)
-        with suppress(_AboutNamesError):  # dropped while we look
-            return sorted({tuple(n) for n in self._ask(ask) if len(n) == depth + 1 and tuple(n[:depth]) == namespace})
-        return []
+        return sorted({tuple(n) for n in children if len(n) == depth + 1 and tuple(n[:depth]) == namespace})
 
     def _ask(self, action: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
         foreign = errors_of_pyiceberg(self.name)
@@ -206,6 +213,15 @@ def _locate(catalog: Catalog, names: tuple[str, ...]) -> TableLocation:
     except LocatedSignal as signal:
         place = signal.location
     return TableLocation(place, store_options(place, catalog.properties))
+
+
+def _no_top_level(catalog: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"the catalog {catalog} has no list of namespaces where it was asked",
+        fix="check its uri and warehouse in the configuration",
+        place=catalog,
+        kind="bad-catalog",
+    )
 
 
 def _no_namespace(address: CatalogAddress) -> NotATableError:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum, auto
+from urllib.parse import quote, quote_plus
 
 from lakeview.model.errors import (
     AccessDeniedError,
@@ -46,7 +47,9 @@ _BY_CLASS = {
     "ServerError": Refusal.DOWN,
     "TooManyRequestsError": Refusal.DOWN,
     "NotInstalledError": Refusal.NOT_INSTALLED,
+    "ImportError": Refusal.NOT_INSTALLED,
     # requests'
+    "InvalidHeader": Refusal.WRONG,
     "InvalidURL": Refusal.WRONG,
     "InvalidSchema": Refusal.WRONG,
     "MissingSchema": Refusal.WRONG,
@@ -76,6 +79,7 @@ _BY_CODE = {
 _SPEAKS = "RESTError"
 """The class of errors whose text is what the server said."""
 _OPAQUE = re.compile(r"[A-Za-z0-9_+=~-]{24,}")
+_AUTHORIZATION = re.compile(r"\b(Bearer|Basic)\s+\S+", re.IGNORECASE)
 _LONGEST = 200
 
 
@@ -94,6 +98,11 @@ def foreign_errors() -> tuple[type[Exception], ...]:
         NotImplementedError,
         OSError,
         ValueError,  # pydantic's and msgspec's are such, and those of pyiceberg's configuration
+        ImportError,  # of a package that only some settings need
+        AttributeError,
+        KeyError,
+        TypeError,  # pyiceberg uses settings and answers of a wrong type unchecked
+        RecursionError,  # an answer that is nested too deep
     ]
     with suppress(ImportError):  # pyiceberg brings it for Glue only
         from botocore.exceptions import BotoCoreError, ClientError
@@ -151,6 +160,8 @@ def _words(error: BaseException, secrets: Iterable[str]) -> str:
     if all(c.__name__ != _SPEAKS for c in type(error).__mro__):
         return type(error).__name__
     text = next(iter(str(error).splitlines()), "")
-    for secret in sorted(secrets, key=len, reverse=True):
+    spellings = {spelling for secret in secrets for spelling in (secret, quote(secret, safe=""), quote_plus(secret))}
+    for secret in sorted(spellings, key=len, reverse=True):
         text = text.replace(secret, "***")
+    text = _AUTHORIZATION.sub(r"\1 ***", text)
     return _OPAQUE.sub("***", text)[:_LONGEST] or type(error).__name__

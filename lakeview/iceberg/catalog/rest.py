@@ -5,15 +5,27 @@ pyiceberg's own loading of a table is not used: it refuses metadata that its mod
 that opens files from the table's properties, which any writer of the table may set.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.rest.response import _handle_non_200_response
-from pyiceberg.exceptions import AuthorizationExpiredError, NoSuchTableError, ServerError, UnauthorizedError
-from requests import HTTPError, Session
+from pyiceberg.exceptions import (
+    AuthorizationExpiredError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    ServerError,
+    UnauthorizedError,
+)
+from requests import HTTPError, Response, Session
+
+from lakeview.model import limits
+from lakeview.model.errors import InvalidRequestError
+
+T = TypeVar("T")
+P = TypeVar("P", "NamespacesPage", "TablesPage")
 
 _SECONDS = (10, 60)
 """How long a connection and an answer may take: pyiceberg itself waits for ever."""
@@ -24,6 +36,10 @@ _OK, _CONFLICT = 200, 409
 _REFUSALS = frozenset((400, 401, 403, 404, 405, 406, 410, 411, 413, 414, 415, 419, 422, 429))
 """Statuses that say that a change is not made. Others leave it open: 408 of a proxy, or a redirect, which is not
 followed, since what answers there was asked another thing."""
+
+_CLIENT_ONLY = ("auth", "ssl", "oauth2-server-uri")
+"""Settings that a catalog may not give: pyiceberg imports the class that `auth` names and calls it, and sends the
+client's secret to the last one."""
 
 
 class StorageCredential(msgspec.Struct, frozen=True):
@@ -37,14 +53,35 @@ class LoadedTable(msgspec.Struct, frozen=True, rename="kebab"):
     """What loadTable answers, without the metadata: that is read from its file."""
 
     metadata_location: str | None = None
-    config: dict[str, Any] = {}
-    storage_credentials: list[StorageCredential] = []
+    config: dict[str, Any] | None = None
+    storage_credentials: list[StorageCredential] | None = None
 
     def store_properties(self) -> Mapping[str, Any]:
         """Settings of the table's store; credentials of the longest fitting prefix take precedence."""
-        place = self.metadata_location or ""
-        fitting = [c for c in self.storage_credentials if place.startswith(c.prefix)]
-        return {**self.config, **max(fitting, key=lambda c: len(c.prefix)).config} if fitting else self.config
+        place, config = self.metadata_location or "", self.config or {}
+        fitting = [c for c in self.storage_credentials or () if place.startswith(c.prefix)]
+        return {**config, **max(fitting, key=lambda c: len(c.prefix)).config} if fitting else config
+
+
+class TableName(msgspec.Struct, frozen=True):
+    """A table in a listing."""
+
+    namespace: list[str]
+    name: str
+
+
+class NamespacesPage(msgspec.Struct, frozen=True, rename="kebab"):
+    """What listNamespaces answers."""
+
+    namespaces: list[list[str]]
+    next_page_token: str | None = None
+
+
+class TablesPage(msgspec.Struct, frozen=True, rename="kebab"):
+    """What listTables answers."""
+
+    identifiers: list[TableName]
+    next_page_token: str | None = None
 
 
 class LocatingRestCatalog(RestCatalog):
@@ -52,33 +89,71 @@ class LocatingRestCatalog(RestCatalog):
     and changes one without its model."""
 
     def locate(self, names: Sequence[str]) -> LoadedTable:
-        """Where a table's metadata lies. One request; a token that ran out is renewed once."""
-        try:
-            return self._load_location(names)
-        except (AuthorizationExpiredError, UnauthorizedError):
-            self._refresh_token()
-            return self._load_location(names)
-
-    def _load_location(self, names: Sequence[str]) -> LoadedTable:
+        """Where a table's metadata lies. One request."""
         parts = self._split_identifier_for_path(tuple(names))
         # only the location is wanted: snapshots that no branch or tag names need not be sent
-        answer = self._session.get(
-            self.url("namespaces/{namespace}/tables/{table}", **parts), params={"snapshots": "refs"}
+        answer = self._get(
+            "namespaces/{namespace}/tables/{table}".format(**parts), {"snapshots": "refs"}, NoSuchTableError
         )
-        try:
-            answer.raise_for_status()
-        except HTTPError as error:
-            _handle_non_200_response(error, {404: NoSuchTableError})
-        return msgspec.json.decode(answer.content, type=LoadedTable)
+        return msgspec.json.decode(answer, type=LoadedTable)
 
-    def change(self, names: Sequence[str], change: Mapping[str, Any]) -> bool:
-        """Requirements and updates of a table; false if a requirement is not met. A token that ran out is renewed
-        once: such a request was not looked at."""
+    def list_tables(self, namespace: str | tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The tables of a namespace; as many requests as the catalog has pages of them."""
+        path = f"namespaces/{self._encode_namespace_path(self.identifier_to_tuple(namespace))}/tables"
+        return [
+            (*table.namespace, table.name) for page in self._pages(path, {}, TablesPage) for table in page.identifiers
+        ]
+
+    def list_namespaces(self, namespace: str | tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+        """The namespaces inside another, or of the catalog; requests as of `list_tables`."""
+        names = self.identifier_to_tuple(namespace)
+        parent = {"parent": self._encode_namespace_path(names)} if names else {}
+        return [tuple(inner) for page in self._pages("namespaces", parent, NamespacesPage) for inner in page.namespaces]
+
+    def _pages(self, path: str, parameters: Mapping[str, str], page_type: type[P]) -> Iterator[P]:
+        """All pages of a listing. InvalidRequestError for one that does not end."""
+        query = dict(parameters)
+        if (size := self.properties.get("rest-page-size")) is not None:
+            query["pageSize"] = str(size)
+        tokens: set[str] = set()
+        while True:
+            page = msgspec.json.decode(self._get(path, query, NoSuchNamespaceError), type=page_type)
+            yield page
+            token = page.next_page_token
+            if not token:
+                return
+            if token in tokens or len(tokens) == limits.CATALOG_PAGES:
+                raise InvalidRequestError(
+                    f"a listing of the catalog {self.name} does not end: a page is named again, "
+                    f"or there are more than {limits.CATALOG_PAGES:,}",
+                    fix="open tables by their names, or ask the operator of the catalog",
+                    place=self.name,
+                    kind="bad-catalog",
+                )
+            tokens.add(token)
+            query["pageToken"] = token
+
+    def _get(self, path: str, query: Mapping[str, str], missing: type[Exception]) -> bytes:
+        """The answer to a question; `missing`: what the status 404 raises."""
+
+        def ask() -> bytes:
+            answer = self._session.get(self.url("") + path, params=query)
+            _raise_refusal(answer, missing)
+            return answer.content
+
+        return self._renewing(ask)
+
+    def _renewing(self, ask: Callable[[], T]) -> T:
+        """An answer, where a token that ran out is renewed once: such a request was not looked at."""
         try:
-            return self._post_change(names, change)
+            return ask()
         except (AuthorizationExpiredError, UnauthorizedError):
             self._refresh_token()
-            return self._post_change(names, change)
+            return ask()
+
+    def change(self, names: Sequence[str], change: Mapping[str, Any]) -> bool:
+        """Requirements and updates of a table; false if a requirement is not met."""
+        return self._renewing(lambda: self._post_change(names, change))
 
     def _post_change(self, names: Sequence[str], change: Mapping[str, Any]) -> bool:
         parts = self._split_identifier_for_path(tuple(names))
@@ -93,13 +168,36 @@ class LocatingRestCatalog(RestCatalog):
             return answer.status_code == _OK
         if answer.status_code not in _REFUSALS:
             raise ServerError(f"it answered with the status {answer.status_code}")
-        try:
-            answer.raise_for_status()
-        except HTTPError as error:
-            _handle_non_200_response(error, {404: NoSuchTableError})
+        _raise_refusal(answer, NoSuchTableError)
         raise AssertionError("unreachable: a status that refuses raises")
+
+    def _fetch_config(self) -> None:
+        own = dict(self.properties)
+        super()._fetch_config()
+        # a null takes a setting away, as in Iceberg's own client
+        merged = {name: value for name, value in self.properties.items() if value is not None}
+        settings = {name: value for name, value in merged.items() if name not in _CLIENT_ONLY}
+        if odd := [
+            name for name, value in settings.items() if value is not own.get(name) and not isinstance(value, str)
+        ]:
+            raise InvalidRequestError(
+                f"the catalog {self.name} gives settings that are no texts: {', '.join(map(repr, sorted(odd)))}",
+                fix="ask the operator of the catalog",
+                place=self.name,
+                kind="bad-catalog",
+            )
+        self.uri = settings.setdefault("uri", own["uri"])
+        self.properties = settings | {name: own[name] for name in _CLIENT_ONLY if name in own}
 
     def _create_session(self) -> Session:
         session = super()._create_session()
         session.request = partial(session.request, timeout=_SECONDS)  # type: ignore[method-assign]  # of this object
         return session
+
+
+def _raise_refusal(answer: Response, missing: type[Exception]) -> None:
+    """Raises pyiceberg's error for a status that is one; `missing`: that for 404."""
+    try:
+        answer.raise_for_status()
+    except HTTPError as error:
+        _handle_non_200_response(error, {404: missing})
