@@ -175,8 +175,7 @@ class LocatingRestCatalog(RestCatalog):
         own = dict(self.properties)
         super()._fetch_config()
         # a null takes a setting away, as in Iceberg's own client
-        merged = {name: value for name, value in self.properties.items() if value is not None}
-        settings = {name: value for name, value in merged.items() if name not in _CLIENT_ONLY}
+        settings = {n: v for n, v in self.properties.items() if v is not None and n not in _CLIENT_ONLY}
         if odd := [
             name for name, value in settings.items() if value is not own.get(name) and not isinstance(value, str)
         ]:
