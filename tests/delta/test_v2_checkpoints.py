@@ -250,3 +250,31 @@ def test_every_byte_of_a_json_top_file_may_be_wrong(history: DeltaHistory) -> No
         history.write(name, data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :])
         with suppress(LakeviewError):
             assert lv.open_table(history.address).snapshot().files.height >= 0
+
+
+BROKEN: dict[str, Any] = {
+    "a sidecar is missing": lambda history: history.remove("_delta_log/_sidecars/part-1.parquet"),
+    "it is no Parquet file": lambda history: history.write(log_name(2, f"checkpoint.{UUID}.parquet"), b"PAR1 no PAR1"),
+    "it is empty": lambda history: history.write(log_name(2, f"checkpoint.{UUID}.parquet"), b""),
+}
+
+
+@pytest.mark.parametrize("spoil", BROKEN.values(), ids=list(BROKEN))
+def test_of_two_checkpoints_of_a_version_the_sound_one_is_read(history: DeltaHistory, spoil: Any) -> None:
+    write_history(history, name=f"checkpoint.{UUID}.parquet", sidecars=2)
+    history.checkpoint(2, actions=[*STATE, *FILES])
+    spoil(history)
+    table = lv.open_table(history.address)
+    assert sorted(table.files()["path"]) == [f"f{i}" for i in range(2, 8)]
+    assert table.snapshot(2).num_records == 21
+    versions = table.versions(look=True)
+    assert "checkpoint" not in str(versions["reason"].to_list())
+    assert table.lifetimes().height == 7
+    assert table.schemas().height == 1
+
+
+def test_two_broken_checkpoints_of_a_version_are_an_error(history: DeltaHistory) -> None:
+    write_history(history, name=f"checkpoint.{UUID}.parquet", sidecars=2)
+    history.write(log_name(2, "checkpoint.parquet"), b"").remove("_delta_log/_sidecars/part-1.parquet")
+    with pytest.raises(LakeviewError, match=r"part-1\.parquet"):
+        lv.open_table(history.address).files()

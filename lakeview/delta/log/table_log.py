@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commits import Commit, cut_pieces, parse_commit, read_blocks
 from lakeview.delta.log.listing import LogListing
-from lakeview.delta.log.log_segment import CheckpointFiles
+from lakeview.delta.log.log_segment import CheckpointFiles, LogSegment
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, commit_name
 from lakeview.delta.log.state import LastListing
 from lakeview.model.addresses import is_absolute
@@ -38,6 +39,7 @@ class TableLog(LogListing):
         self._commits = ByteBoundedCache[int, bytes](_CACHE_BYTES, len)
         self._small_files = SmallFiles(_SMALL_FILES_BYTES, len)
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
+        self._sound: dict[tuple[str, ...], bool] = {}
         self._last_listing = LastListing()
 
     def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
@@ -46,6 +48,34 @@ class TableLog(LogListing):
             if files.names not in self._checkpoints:
                 self._checkpoints[files.names] = Checkpoint(self.storage, files, self._last_listing, self._small_files)
             return self._checkpoints[files.names]
+
+    def segment(self, version: int) -> LogSegment:
+        """As `LogListing`; of several checkpoints of one version a sound one."""
+        segment = super().segment(version)
+        if (base := segment.checkpoint) is None:
+            return segment
+        with self._lock:
+            same = [c for c in self._versions.checkpoints if c.version == base.version]
+        return replace(segment, checkpoint=self._sound_last(same)[-1])
+
+    def checkpoints(self) -> list[CheckpointFiles]:
+        """As `LogListing`; of several at one version a sound one comes last."""
+        groups = (list(same) for _, same in groupby(super().checkpoints(), key=attrgetter("version")))
+        return [files for same in groups for files in self._sound_last(same)]
+
+    def _sound_last(self, same: list[CheckpointFiles]) -> list[CheckpointFiles]:
+        """Checkpoints of one version, the one to prefer last: the last of those that can be a base, if any can."""
+        if len(same) < 2:
+            return same
+        sound = next((c for c in reversed(same) if self._is_sound(c)), same[-1])
+        return [*(c for c in same if c is not sound), sound]
+
+    def _is_sound(self, files: CheckpointFiles) -> bool:
+        with self._lock:
+            if files.names not in self._sound:
+                checkpoint = self.checkpoint(files)
+                self._sound[files.names] = checkpoint.problem() is None and not self._missing_sidecars([checkpoint])
+            return self._sound[files.names]
 
     def broken_checkpoints(self) -> dict[int, str]:
         """Versions whose checkpoint cannot be a base, and why, as far as footers and one listing of the sidecars tell.
