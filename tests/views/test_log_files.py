@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
+import pytest
+
 import lakeview as lv
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.model.frames import LOG_FILES
 from lakeview.model.table_body import OneLine
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
+from tests.delta.test_v2_checkpoints import UUID, write_history
 
 
 def test_commits_and_checkpoints_of_a_log_are_listed(tmp_path: Path) -> None:
@@ -21,6 +25,13 @@ def test_commits_and_checkpoints_of_a_log_are_listed(tmp_path: Path) -> None:
     assert files.select("kind", "version").rows() == [("commit", 0), ("checkpoint", 1), ("commit", 1)]
     log = tmp_path / "_delta_log"
     assert files["size"].sum() == sum(f.stat().st_size for f in log.iterdir() if not f.name.startswith("_"))
+
+
+@pytest.mark.parametrize("name", ["checkpoint.parquet", f"checkpoint.{UUID}.parquet"], ids=["classic", "unique"])
+def test_sidecars_are_listed_whatever_the_name_of_their_checkpoint(tmp_path: Path, name: str) -> None:
+    history = write_history(DeltaHistory(tmp_path), name=name, sidecars=2)
+    files = lv.open_table(history.address).log_files()
+    assert files.filter(pl.col("name").str.starts_with("part-"))["kind"].to_list() == ["checkpoint"] * 2
 
 
 def test_a_metadata_folder_is_listed(tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def listed_log(log: LogListing) -> pl.DataFrame:
     any."""
     files = log.files
     frame = files.with_columns(pl.col("kind").replace_strict(_KINDS, default="other")).select(LOG_FILES.names())
-    if "v2" not in files["kind"]:
+    if not files["kind"].is_in(["v2", "checkpoint"]).any():  # under the classic name one may name sidecars as well
         return frame.cast(LOG_FILES)
     sidecars = log.storage.list_from(SIDECARS).select(
         "name", pl.lit("checkpoint").alias("kind"), pl.lit(None, pl.Int64).alias("version"), "size", "modified"
