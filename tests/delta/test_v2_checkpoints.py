@@ -252,14 +252,14 @@ def test_every_byte_of_a_json_top_file_may_be_wrong(history: DeltaHistory) -> No
             assert lv.open_table(history.address).snapshot().files.height >= 0
 
 
-BROKEN: dict[str, Any] = {
+DAMAGES: dict[str, Any] = {
     "a sidecar is missing": lambda history: history.remove("_delta_log/_sidecars/part-1.parquet"),
     "it is no Parquet file": lambda history: history.write(log_name(2, f"checkpoint.{UUID}.parquet"), b"PAR1 no PAR1"),
     "it is empty": lambda history: history.write(log_name(2, f"checkpoint.{UUID}.parquet"), b""),
 }
 
 
-@pytest.mark.parametrize("spoil", BROKEN.values(), ids=list(BROKEN))
+@pytest.mark.parametrize("spoil", DAMAGES.values(), ids=list(DAMAGES))
 def test_of_two_checkpoints_of_a_version_the_sound_one_is_read(history: DeltaHistory, spoil: Any) -> None:
     write_history(history, name=f"checkpoint.{UUID}.parquet", sidecars=2)
     history.checkpoint(2, actions=[*STATE, *FILES])
