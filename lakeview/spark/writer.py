@@ -17,7 +17,7 @@ from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.create import create_log
 from lakeview.delta.write.file_changes import paths_of
-from lakeview.delta.write.writer import discard, write_files
+from lakeview.delta.write.writer import FileWriter, discard
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.schema import Schema
@@ -82,15 +82,14 @@ class LakeviewWriter(DataSourceArrowWriter):
         if self.is_ignored:
             return FilesWritten([], 0, self.definition)
         rows = _Counter(self.replacement.check_rows(map(in_utc, iterator)))
-        adds = write_files(
+        writer = FileWriter(
             self.file_context(),
-            rows,
+            self._storage(),
+            self.options.clock,
             data_change=self.options.data_change,
             statistics=self.options.statistics is not Statistics.NONE,
-            clock=self.options.clock,
-            storage=self._storage(),
         )
-        return FilesWritten(adds, rows.count, self.definition, is_repeated())
+        return FilesWritten(writer.write(rows), rows.count, self.definition, is_repeated())
 
     def file_context(self) -> WriteContext:
         """How the files are written, with as many statistics as are asked for."""

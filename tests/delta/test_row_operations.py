@@ -29,7 +29,7 @@ from lakeview.delta.write.row_changes import THREADS
 from lakeview.delta.write.row_operations import RowOutcome
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.transaction import Transaction
-from lakeview.delta.write.writer import write_conformed
+from lakeview.delta.write.writer import FileWriter
 from lakeview.model.data_types import Field, PrimitiveType, StructType
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema
@@ -654,10 +654,12 @@ def test_files_are_not_sought_far_ahead_of_those_that_are_written(
     ahead: list[int] = []
     waits = Event()
 
-    def write(*work: Any, **options: Any) -> Any:
+    write_conformed = FileWriter.write_conformed
+
+    def write(*work: Any) -> Any:
         nonlocal written
         waits.wait(1)  # for no time where files that are found wait for a writer
-        adds = write_conformed(*work, **options)
+        adds = write_conformed(*work)
         written += bool(adds)
         return adds
 
@@ -670,7 +672,7 @@ def test_files_are_not_sought_far_ahead_of_those_that_are_written(
         sought += 1
         ahead.append(sought - written)
 
-    monkeypatch.setattr("lakeview.delta.write.row_changes.write_conformed", write)
+    monkeypatch.setattr(FileWriter, "write_conformed", write)
     monkeypatch.setattr("lakeview.delta.write.row_changes.wait", wait_for_writer)
     monkeypatch.setattr("lakeview.delta.write.row_changes.PACKED_BYTES", 1)
     monkeypatch.setattr("lakeview.delta.write.live_files._TOGETHER_BYTES", 1)

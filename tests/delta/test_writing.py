@@ -718,7 +718,7 @@ def test_a_clock_without_zone_is_refused(tmp_path: Path) -> None:
         pytest.raises(InvalidRequestError, match="the moment 2026-03-01 08:00:00 has no time zone") as caught,
         table.transaction(clock=lambda: START.replace(tzinfo=None)) as txn,
     ):
-        txn.remove()
+        txn.append(rows(1))
     assert caught.value.kind == "naive-moment"
     with pytest.raises(InvalidRequestError, match="has no time zone"):
         lv.create_table(str(tmp_path / "other"), ORDERS, clock=lambda: START.replace(tzinfo=None))

@@ -1,7 +1,7 @@
 """Assignments to columns and to fields of structs: the columns that their values make, and the rows of an update."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import polars as pl
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.identity import check_identities
-from lakeview.delta.write.rewrites import Numbers
+from lakeview.delta.write.rewrites import Change, Numbers
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules, default_of, row_rules
 from lakeview.delta.write.schema_changes import Path, column_path
@@ -177,59 +177,47 @@ def _with_fields(array: pa.Array, values: Mapping[Path, pa.Array]) -> pa.Array:
     return pa.StructArray.from_arrays(fields, names)
 
 
-@dataclass(frozen=True)
-class RowChange:
-    """Assignments that are checked, and the rules that the rows they make have to keep."""
-
-    assignments: Mapping[Path, Assignment]
-    rules: RowRules
-    tracked_schema: Schema
-
-    def rows(self, source: pa.RecordBatch, clock: Clock) -> pa.RecordBatch:
-        """The rows of a batch with the assignments applied. Columns that the table generates follow their columns."""
-        values = self._values(source)
-        computed_names = {rule.name for rule in self.rules.generations} - {path[0] for path in values}
-        names = [f.name for f in self.rules.schema if f.name not in computed_names]
-        arrays = {path: series.to_arrow() for path, series in values.items()}
-        return self.rules.conform(with_values(source, names, arrays), clock=clock)
-
-    def _values(self, source: pa.RecordBatch) -> dict[Path, pl.Series]:
-        """The assigned values. What is assigned to a variant sees other variants as their bytes, which it keeps."""
-        others = [assignment.value for assignment in self.assignments.values() if not assignment.is_variant]
-        text_names = {name for e in others for name in e.meta.root_names()}
-        rows = readable_rows(source, self.rules.schema, text_names)
-        stored_frame = frame_of(source)
-        frame = stored_frame if rows is source else frame_of(rows)
-        return {
-            path: evaluate(stored_frame if is_variant else frame, value, f"the value of column {'.'.join(path)}")
-            for path, (value, is_variant) in self.assignments.items()
-        }
-
-    def apply(self, batch: pa.RecordBatch, _: Numbers, *, work: RowChanges, clock: Clock) -> pa.RecordBatch:
-        """The rows of a batch of the table with the assignments applied, before and after as change data."""
-        rows = self.rows(batch, clock)
-        if work.feed:
-            work.record("update_preimage", [batch])
-            work.record("update_postimage", [rows])
-        return with_tracking(rows, batch, self.tracked_schema)
-
-
-def with_tracking(rows: pa.RecordBatch, source: pa.RecordBatch, tracking_columns: Schema) -> pa.RecordBatch:
-    """The rows with the ids of those they were made of; the version of their last change is that of this commit."""
-    if not tracking_columns:
-        return rows
-    row_id, version = tracking_columns.names
-    rows = rows.append_column(pa.field(row_id, pa.int64()), source.column(row_id))
-    return rows.append_column(pa.field(version, pa.int64()), pa.nulls(rows.num_rows, pa.int64()))
-
-
-def changed_rows(assignments: Assignments, context: WriteContext, clock: Clock) -> RowChange:
-    """Assignments as expressions over the columns of a table; errors as `check_assignments`, and for none."""
+def changed_rows(assignments: Assignments, work: RowChanges) -> Change:
+    """What assignments make of rows of the table; errors as `check_assignments`, and for none."""
     if not mapping_of(assignments, "assignments"):
         raise InvalidRequestError("an update without assignments changes nothing", fix="say which columns to set")
-    schema = context.schema
-    by_path = check_assignments(assignments, schema, schema, clock=clock)
-    return RowChange(by_path, rules_of_changes(context), Schema(context.tracked_fields))
+    schema = work.context.schema
+    by_path = check_assignments(assignments, schema, schema, clock=work.writer.clock)
+    # what is assigned to a variant sees other variants as their bytes, which it keeps
+    others = [assignment.value for assignment in by_path.values() if not assignment.is_variant]
+    text_names = {name for e in others for name in e.meta.root_names()}
+    rules = rules_of_changes(work.context)
+
+    def change(rows: pa.RecordBatch, _: Numbers) -> pa.RecordBatch:
+        stored_frame = frame_of(rows)
+        as_text = readable_rows(rows, schema, text_names)
+        frame = stored_frame if as_text is rows else frame_of(as_text)
+        values = {
+            path: evaluate(stored_frame if is_variant else frame, value, f"the value of column {'.'.join(path)}")
+            for path, (value, is_variant) in by_path.items()
+        }
+        return updated_rows(rows, {path: series.to_arrow() for path, series in values.items()}, rules, work)
+
+    return change
+
+
+def updated_rows(
+    rows: pa.RecordBatch, values: Mapping[Path, pa.Array], rules: RowRules, work: RowChanges
+) -> pa.RecordBatch:
+    """Rows of the table with these values, before and after as change data. Columns that the table generates follow
+    their columns; the version of a row's last change is that of this commit."""
+    computed_names = {rule.name for rule in rules.generations} - {path[0] for path in values}
+    names = [name for name in rules.schema.names if name not in computed_names]
+    fill_missing = work.context.fill_missing
+    after = rules.conform(with_values(rows, names, values), clock=work.writer.clock, fill_missing=fill_missing)
+    if work.context.feed:
+        work.record("update_preimage", [rows])
+        work.record("update_postimage", [after])
+    if not work.context.tracked_fields:
+        return after
+    row_id, version = (field.name for field in work.context.tracked_fields)
+    after = after.append_column(pa.field(row_id, pa.int64()), rows.column(row_id))
+    return after.append_column(pa.field(version, pa.int64()), pa.nulls(rows.num_rows, pa.int64()))
 
 
 def rules_of_changes(context: WriteContext) -> RowRules:

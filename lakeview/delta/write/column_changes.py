@@ -163,7 +163,6 @@ class ColumnChanges(PropertyChanges):
         if any(rule[2:] not in before for rule in recorded_rules(schema, properties)):
             check_rules(schema, properties, self.definition.partition_columns)
         self.definition.change_schema(schema)
-        self._has_changes = self._has_changes or self.definition.is_changed
 
     def _change_indexed(self, change: Callable[[str], str]) -> None:
         """Change the list of columns that get statistics, where the table has one."""

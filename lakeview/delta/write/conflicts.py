@@ -44,16 +44,17 @@ def isolation_level(properties: Mapping[str, str]) -> str:
     return _LEVELS.get(properties.get("delta.isolationLevel", "").lower(), SERIALIZABLE)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Intent:
-    """What a transaction read and changes, as far as it can collide.
+    """What a transaction read and changes, as far as it can collide. Its operations note what they read.
 
     `reads`: the condition whose files were read; None when nothing was; `removes`: canonical paths; `vectors`: those
     of them that stay, with more rows deleted; `reads_metadata`: what ours does depends on the whole definition, as that
     of a restore does; `brings_back`: files of earlier versions become live again; `drops_domains`: the protocol goes
     without domains, none of which may be set meanwhile; `row_by_row`: what becomes of a row depends on that row alone,
-    so that rows which others delete make no difference; `rearranges`: only dataChange=false
-    actions, which read nothing but the files they remove; `level`: the isolation level of the table.
+    so that rows which others delete make no difference; `only_deletes`: nor do rows that both delete; `rearranges`:
+    only dataChange=false actions, which read nothing but the files they remove; `level`: the isolation level of the
+    table.
     """
 
     reads: pl.Expr | None = None
@@ -67,7 +68,8 @@ class Intent:
     brings_back: bool = False
     drops_domains: bool = False
     rearranges: bool = False
-    row_by_row: bool = False
+    row_by_row: bool = True
+    only_deletes: bool = True
     level: str = SERIALIZABLE
     schema: Schema = field(default_factory=Schema)
     partitions: tuple[Field, ...] = ()
@@ -78,12 +80,12 @@ class Winner:
 
     def __init__(self, commit: Commit, storage: Storage) -> None:
         self.commit = commit
-        self._storage = storage
+        self.storage = storage
 
     @cached_property
     def file_changes(self) -> pl.DataFrame:
         """FILE_ACTIONS of the commit, and `clustering_provider`."""
-        return file_actions([self.commit], self._storage.root, [*FILE_ACTIONS, "clustering_provider"])
+        return file_actions([self.commit], self.storage.root, [*FILE_ACTIONS, "clustering_provider"])
 
     @property
     def added_files(self) -> pl.DataFrame:
@@ -113,7 +115,7 @@ class Winner:
             return before is None and after is not None
         if self.commit.info.operation in _DELETING:
             return True
-        return before.bitmap(self._storage).issubset(after.bitmap(self._storage))
+        return before.bitmap(self.storage).issubset(after.bitmap(self.storage))
 
     def conflict(self, what: str, kind: str) -> CommitConflictError:
         """The error that names the commit and what collided."""

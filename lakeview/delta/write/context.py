@@ -29,9 +29,10 @@ class WriteContext:
     is on; `rules`: what rows have to keep; `indexed_columns`: the leaves that get statistics, by their names in files,
     strings cut to `string_prefix`; `compression`: as Arrow calls it; `target_bytes`: about how large a file may get;
     `random_prefix`: so many random characters name its folder, instead of partition values; `fill_missing`: fields of
-    structs that the rows lack are null. `tracked`: the columns that keep ids of rows that move (row tracking).
+    structs that the rows lack are null. `tracked_fields`: the columns that keep ids of rows that move (row tracking).
     `change_data`: the rows are what a commit changes, not part of the table. `page_version`: of Parquet's data pages.
     `write_id`: in the names of all files of one write. `materialize_partitions`: files hold the partition columns too.
+    `vectors`: rows may go by deletion vectors; `feed`: changes of rows are recorded as change data.
     """
 
     root: str
@@ -50,6 +51,8 @@ class WriteContext:
     page_version: Literal["1.0", "2.0"] = "1.0"
     write_id: str = ""
     materialize_partitions: bool = False
+    vectors: bool = False
+    feed: bool = False
 
     def folder_prefix(self) -> str:
         """So many random letters and digits as begin a file's path; empty where partition values do."""

@@ -6,7 +6,6 @@ import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 import pyroaring
@@ -18,10 +17,7 @@ from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.write.conflicts import Winner
 from lakeview.delta.write.file_changes import LIVE_COLUMNS, FileChanges, add_of
 from lakeview.delta.write.live_files import LiveFile
-from lakeview.model.clock import Clock
-from lakeview.model.snapshot import milliseconds
 from lakeview.rows.bitmaps import PORTABLE_MAGIC
-from lakeview.storage import Storage
 
 _STATISTICS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -36,33 +32,28 @@ class VectorChange:
     rows: int
 
 
-def replace_vectors(
-    pending: Sequence[VectorChange], changes: FileChanges, storage: Storage, prefix: str, clock: Clock
-) -> None:
+def replace_vectors(pending: Sequence[VectorChange], files: FileChanges, prefix: str) -> None:
     """Write one deletion vector file for all; each data file is removed, and added again with its new vector unless
     no row of it is left."""
-    now = milliseconds(clock())
-    remaining = [c for c in pending if not c.file.has_only(storage, len(c.before) + len(c.positions))]
+    remaining = [c for c in pending if not c.file.has_only(files.storage, len(c.before) + len(c.positions))]
     for change in pending:
-        changes.remove(change.file.row, now, data_change=True)
-    path, descriptors = write_vectors([c.before | c.positions for c in remaining], storage, prefix)
-    if path is not None:
-        changes.paths.append(path)
+        files.remove(change.file.row, data_change=True)
+    descriptors = write_vectors([c.before | c.positions for c in remaining], files, prefix)
     for change, descriptor in zip(remaining, descriptors, strict=True):
         row = change.file.row
         stats = with_deletions(row["stats"], change.rows)
-        changes.adds.append(add_of(row, deletion_vector=descriptor, stats=stats, data_change=True))
+        files.adds.append(add_of(row, deletion_vector=descriptor, stats=stats, data_change=True))
 
 
 def write_vectors(
-    bitmaps: Sequence[pyroaring.BitMap64], storage: Storage, prefix: str = ""
-) -> tuple[str | None, list[DeletionVectorDescriptor]]:
-    """One file below the table's root that holds all the vectors: its path, None without any, and their descriptors.
+    bitmaps: Sequence[pyroaring.BitMap64], files: FileChanges, prefix: str = ""
+) -> list[DeletionVectorDescriptor]:
+    """Write one file below the table's root that holds all the vectors; their descriptors.
 
     `prefix`: a folder, for tables whose files begin with random characters.
     """
     if not bitmaps:
-        return None, []
+        return []
     number = uuid.uuid4()
     path = f"{prefix}/deletion_vector_{number}.bin" if prefix else f"deletion_vector_{number}.bin"
     name = prefix + z85_encoded(number.bytes)
@@ -73,8 +64,9 @@ def write_vectors(
         parts += [NUMBER.pack(len(data)), data, CHECKSUM.pack(zlib.crc32(data))]
         descriptors.append(DeletionVectorDescriptor("u", name, len(data), len(bitmap), offset))
         offset += NUMBER.size + len(data) + CHECKSUM.size
-    storage.put(path, b"".join(parts))
-    return path, descriptors
+    files.storage.put(path, b"".join(parts))
+    files.paths.append(path)
+    return descriptors
 
 
 def with_deletions(stats: str | None, rows: int) -> str:
@@ -103,56 +95,61 @@ class Rearrangement:
     is_ordered: bool
 
 
-def follow_deletes(
-    moves: Sequence[Rearrangement], winner: Winner, changes: FileChanges, storage: Storage, now: int
-) -> list[Rearrangement]:
+def follow_deletes(moves: Sequence[Rearrangement], winner: Winner, changes: FileChanges) -> list[Rearrangement]:
     """The rearrangements as they follow a commit that deleted rows of their files by deletion vectors.
 
-    A row's new place is known, since rows kept their order: it gets a deletion vector there. `now` in milliseconds.
+    A row's new place is known, since rows kept their order: it gets a deletion vector there.
     CommitConflictError where the order changed, or the winner brought rows back.
     """
-    if not moves:
-        return []
-    keys = winner.added_again
-    vectors = {row["key"]: row for row in winner.added_files.select("key", "deletion_vector", "vector").to_dicts()}
-    rearrangements = []
-    for move in moves:
-        met = keys.intersection(file.key for file in move.files)
-        rearrangements.append(
-            _follow(move, winner, {k: vectors[k] for k in met}, changes, storage, now) if met else move
-        )
-    return rearrangements
+    later_files = _files_after(winner, [file for move in moves for file in move.files])
+    return [
+        _follow(move, later_files, winner, changes) if any(file.key in later_files for file in move.files) else move
+        for move in moves
+    ]
 
 
 def _follow(
-    move: Rearrangement,
-    winner: Winner,
-    vectors: Mapping[str, Mapping[str, Any]],
-    changes: FileChanges,
-    storage: Storage,
-    now: int,
+    move: Rearrangement, later_files: Mapping[str, LiveFile], winner: Winner, changes: FileChanges
 ) -> Rearrangement:
     if not move.is_ordered:
         raise winner.conflict("it deleted rows that ours put in another order", "concurrent-delete-delete")
-    files, deletions = [], []
-    for file, earlier in zip(move.files, move.deletions, strict=True):
-        row = vectors.get(file.key)
-        if row is None:
-            files.append(file)
-            deletions.append(earlier)
-            continue
-        vector = DeletionVector.of(row["vector"])
-        later = pyroaring.BitMap64() if vector is None else vector.bitmap(storage)
-        if not earlier.issubset(later):
-            raise winner.conflict(f"it brought rows of {file.key} back, which ours moved", "concurrent-delete-delete")
-        changes.withdraw({file.key})
-        files.append(LiveFile({**file.row, **row}, file.task))
-        changes.remove(files[-1].row, now, data_change=False)
-        deletions.append(later)
+    files = [later_files.get(file.key, file) for file in move.files]
+    deletions = []
+    for file, earlier in zip(files, move.deletions, strict=True):
+        is_later = file.key in later_files
+        deletions.append(_deletions_after(file, earlier, winner, "moved") if is_later else earlier)
+        if is_later:
+            changes.withdraw({file.key})
+            changes.remove(file.row, data_change=False)
     later_move = replace(move, files=tuple(files), deletions=tuple(deletions))
     changes.withdraw({decode_path(add.path) for add in move.adds})
-    changes.adds += _with_vectors(move.adds, pyroaring.BitMap64(_places(later_move)), changes, storage)
+    changes.adds += _with_vectors(move.adds, pyroaring.BitMap64(_places(later_move)), changes)
     return later_move
+
+
+def _files_after(winner: Winner, files: Sequence[LiveFile]) -> dict[str, LiveFile]:
+    """Those of some files whose deletion vectors a commit changed, as it added them, by their keys."""
+    if not files or not (keys := winner.added_again.intersection(file.key for file in files)):
+        return {}
+    columns = ["key", "path", "deletion_vector", *LIVE_COLUMNS]
+    rows = {row["key"]: row for row in winner.added_files.select(columns).to_dicts()}
+    return {
+        file.key: LiveFile(
+            {**file.row, **rows[file.key]},
+            replace(file.task, deleted_rows=DeletionVector.of(rows[file.key]["vector"])),
+        )
+        for file in files
+        if file.key in keys
+    }
+
+
+def _deletions_after(file: LiveFile, before: pyroaring.BitMap64, winner: Winner, what: str) -> pyroaring.BitMap64:
+    """The positions that are deleted after a commit; CommitConflictError unless those `before` it are among them.
+    `what` ours did to the rows."""
+    later = file.deletions(winner.storage)
+    if not before.issubset(later):
+        raise winner.conflict(f"it brought rows of {file.key} back, which ours {what}", "concurrent-delete-delete")
+    return later
 
 
 def _places(move: Rearrangement) -> Iterator[int]:
@@ -164,9 +161,7 @@ def _places(move: Rearrangement) -> Iterator[int]:
         start += rows - len(before)
 
 
-def _with_vectors(
-    adds: Sequence[AddFile], places: pyroaring.BitMap64, changes: FileChanges, storage: Storage
-) -> list[AddFile]:
+def _with_vectors(adds: Sequence[AddFile], places: pyroaring.BitMap64, changes: FileChanges) -> list[AddFile]:
     """The files with deletion vectors that name these rows; one without a row left is not added."""
     start, parts = 0, []
     for add in adds:
@@ -175,11 +170,7 @@ def _with_vectors(
         inside = places & pyroaring.BitMap64(range(start, start + rows))
         parts.append((add, pyroaring.BitMap64(place - start for place in inside), rows))
         start += rows
-    bitmaps = [bits for _, bits, rows in parts if 0 < len(bits) < rows]
-    path, descriptors = write_vectors(bitmaps, storage)
-    if path is not None:
-        changes.paths.append(path)
-    waiting = iter(descriptors)
+    waiting = iter(write_vectors([bits for _, bits, rows in parts if 0 < len(bits) < rows], changes))
     return [
         msgspec.structs.replace(add, deletion_vector=next(waiting), stats=with_deletions(add.stats, rows))
         if bits
@@ -189,42 +180,30 @@ def _with_vectors(
     ]
 
 
-def join_vectors(
-    changes: list[VectorChange], winner: Winner, storage: Storage, *, overlap: bool
-) -> list[VectorChange] | None:
+def join_vectors(changes: list[VectorChange], winner: Winner, *, overlap: bool) -> list[VectorChange] | None:
     """Our changes as they follow the winner's; None if the winner touched none of the files.
 
     Sound because a vector only names rows: the winner's rows stay deleted and so do ours. `overlap`: whether rows that
     both deleted make no difference to ours, as in a delete; rows that ours moved elsewhere would come back changed.
     CommitConflictError where they do, and where the winner's vector does not hold what was deleted before.
     """
-    if not changes:
+    later_files = _files_after(winner, [change.file for change in changes])
+    if not later_files:
         return None
-    keys = winner.added_again
-    if not keys.intersection(change.file.key for change in changes):
-        return None
-    columns = ["key", "path", "deletion_vector", *LIVE_COLUMNS]
-    rows = {row["key"]: row for row in winner.added_files.select(columns).to_dicts()}
     return [
-        _join_vectors(change, rows[change.file.key], winner, storage, overlap) if change.file.key in keys else change
+        _join_vectors(change, later_files[change.file.key], winner, overlap)
+        if change.file.key in later_files
+        else change
         for change in changes
     ]
 
 
-def _join_vectors(
-    change: VectorChange, row: dict[str, Any], winner: Winner, storage: Storage, overlap: bool
-) -> VectorChange:
-    vector = DeletionVector.of(row["vector"])
-    theirs = None if vector is None else vector.bitmap(storage)
-    if theirs is None or not change.before.issubset(theirs):
-        raise winner.conflict(
-            f"it brought rows of {change.file.key} back, which ours deletes from", "concurrent-delete-delete"
-        )
+def _join_vectors(change: VectorChange, file: LiveFile, winner: Winner, overlap: bool) -> VectorChange:
+    theirs = _deletions_after(file, change.before, winner, "deletes from")
     twice = theirs & change.positions
     if twice and not overlap:
         raise winner.conflict(
-            f"both change {len(twice):,} rows of {change.file.key}, the first at position {min(twice):,}",
+            f"both change {len(twice):,} rows of {file.key}, the first at position {min(twice):,}",
             "concurrent-delete-delete",
         )
-    file = LiveFile({**change.file.row, **row}, replace(change.file.task, deleted_rows=vector))
     return VectorChange(file, theirs, change.positions - theirs, change.rows)

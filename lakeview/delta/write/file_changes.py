@@ -10,7 +10,9 @@ from lakeview.delta.data.deletion_vectors import file_of
 from lakeview.delta.log.actions import AddCDCFile, AddFile, DeletionVectorDescriptor, RemoveFile
 from lakeview.delta.log.paths import canonical_path, decode_path, encode_path
 from lakeview.delta.log.record_counts import records_of
+from lakeview.model.clock import Clock
 from lakeview.model.errors import InvalidRequestError
+from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
 Key = tuple[str, str | None]
@@ -31,8 +33,9 @@ class FileChanges:
     unless the commit is made.
     """
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self._clock = clock
         self.adds: list[AddFile] = []
         self.removes: dict[Key, RemoveFile] = {}
         self.changes: list[AddCDCFile] = []
@@ -54,8 +57,8 @@ class FileChanges:
     def _size(self) -> tuple[int, int, int]:
         return len(self.adds), len(self.removes), len(self.changes)
 
-    def remove(self, row: Mapping[str, Any], now: int, *, data_change: bool) -> None:
-        """Remove a live file: a row of FILE_ACTIONS with REMOVAL_COLUMNS; `now` in milliseconds since 1970.
+    def remove(self, row: Mapping[str, Any], *, data_change: bool) -> None:
+        """Remove a live file: a row of FILE_ACTIONS with REMOVAL_COLUMNS.
 
         InvalidRequestError where the transaction has removed it: what took its place would be there twice.
         """
@@ -67,6 +70,7 @@ class FileChanges:
                 place=row["path"],
                 kind="duplicate-file-action",
             )
+        now = milliseconds(self._clock())
         self.removes[row["key"], row["deletion_vector"]] = RemoveFile(
             deletion_timestamp=now, data_change=data_change, extended_file_metadata=True, **_common_fields(row)
         )
@@ -84,7 +88,7 @@ class FileChanges:
 
     def keys(self) -> list[Key]:
         """The key of each add."""
-        paths = [canonical_path(path, self._storage.root) for path in paths_of(self.adds)]
+        paths = [canonical_path(path, self.storage.root) for path in paths_of(self.adds)]
         vectors = [None if a.deletion_vector is None else a.deletion_vector.unique_id for a in self.adds]
         return list(zip(paths, vectors, strict=True))
 
@@ -161,11 +165,11 @@ class FileChanges:
         names |= {file for vector in vectors if (file := file_of(vector.unique_id)) is not None}
         paths = [path for path in self.paths if path not in names]
         self.paths.clear()
-        self._storage.delete_each(paths)
+        self.storage.delete_each(paths)
 
     def discard(self) -> None:
         """Delete what was written. What cannot be deleted stays for a vacuum: the error that led here counts."""
-        self._storage.delete_each(self.paths)
+        self.storage.delete_each(self.paths)
         self.paths.clear()
 
 

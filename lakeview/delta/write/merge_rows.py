@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyroaring
 
-from lakeview.delta.write.assignments import rules_of_changes, with_other_fields, with_tracking, with_values
+from lakeview.delta.write.assignments import rules_of_changes, updated_rows, with_other_fields
 from lakeview.delta.write.group_reader import FileGroup, GroupReader, RowsNeeded
 from lakeview.delta.write.live_files import FILES_AT_ONCE, POSITION, LiveFile, positions_of, together
 from lakeview.delta.write.merge import SOURCE, TARGET, ClauseRule, Merge, When, both_sides, clause_rule, text_names
@@ -19,14 +19,12 @@ from lakeview.delta.write.rewrites import Change, Numbers, Rewrite
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_rules import RowRules
 from lakeview.delta.write.stored_columns import readable_rows
-from lakeview.model.clock import Clock
 from lakeview.model.data_types import Field, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import example_text
 from lakeview.model.schema import Schema
 from lakeview.predicates.joins import JoinCondition, join_condition
 from lakeview.rows.matching import check_condition, frame_of, matching_rows
-from lakeview.storage import Storage
 from lakeview.storage.interface import ahead
 
 _SUBJECT = "the condition of the merge"
@@ -43,10 +41,9 @@ class MergeRows:
     error, unless the one clause for rows that match deletes them all.
     """
 
-    def __init__(self, merge: Merge, schema: Schema, work: RowChanges, clock: Clock) -> None:
-        self._schema = schema
+    def __init__(self, merge: Merge, work: RowChanges) -> None:
+        self._schema = schema = work.context.schema
         self._work = work
-        self._clock = clock
         self._source = MergeSource(merge.source, schema)
         source_schema = self._source.schema
         sides = (Field(TARGET, StructType(schema.fields)), Field(SOURCE, StructType(source_schema.fields)))
@@ -57,7 +54,7 @@ class MergeRows:
         others = tuple(f for f in source_schema if f.name not in (TARGET, SOURCE))
 
         def rules_for(when: When, columns: Schema) -> list[ClauseRule]:
-            return [clause_rule(clause, columns, schema, source_schema, clock) for clause in merge.of(when)]
+            return [clause_rule(clause, columns, schema, source_schema, work.writer.clock) for clause in merge.of(when)]
 
         self._matched_rules = rules_for("matched", Schema((*own, *sides)))
         self._unmatched_rules = rules_for("not matched by source", Schema((*own, sides[0])))
@@ -99,10 +96,10 @@ class MergeRows:
 
     # -- changing rows
 
-    def change(self, files: list[LiveFile], storage: Storage, each: Iterable[LiveFile] | None = None) -> None:
+    def change(self, files: list[LiveFile], each: Iterable[LiveFile] | None = None) -> None:
         """Apply the clauses for rows of the table, file by file; all rows that change go to the same new files. `each`:
         the files again, taken one by one as they are changed."""
-        self._work.write(self._change_rows(files, files if each is None else each, storage))
+        self._work.write(self._change_rows(files, files if each is None else each))
 
     @property
     def _changes_all(self) -> bool:
@@ -111,7 +108,7 @@ class MergeRows:
 
     @property
     def _rows_needed(self) -> RowsNeeded | None:
-        if self._work.vectors or not self._changes_all:
+        if self._work.context.vectors or not self._changes_all:
             return None
         return RowsNeeded(self._work.schema, all_may_go=self._matched_rules[0].clause.does == "delete")
 
@@ -130,8 +127,10 @@ class MergeRows:
                 append(pl.DataFrame({path[0]: v for path, v in rule.values_of(part).items()}).to_arrow())
                 self.counts["numTargetRowsInserted"] += part.height
 
-    def _change_rows(self, files: list[LiveFile], each: Iterable[LiveFile], storage: Storage) -> Iterator[Rewrite]:
-        reader = self._reader(storage)
+    def _change_rows(self, files: list[LiveFile], each: Iterable[LiveFile]) -> Iterator[Rewrite]:
+        columns = self._schema.names if self._condition.rest is not None else [c for c, _ in self._condition.keys]
+        schema = self._schema.select(list(dict.fromkeys(columns)))
+        reader = GroupReader(self._work.storage, schema, self._rows_needed)
         groups = ahead(lambda group: self._pairs(reader.group(group), len(group)), together(files), FILES_AT_ONCE)
         for _, (file, pairs) in zip(each, chain.from_iterable(groups), strict=True):
             self._met |= pairs.matched_source_rows
@@ -139,15 +138,11 @@ class MergeRows:
                 yield from self._apply_to_all(self._matched_rules[0], file, pairs)
                 continue
             removals = pyroaring.BitMap64()
-            yield from map(Rewrite, self._clauses(file, storage, pairs, pairs.positions, self._matched_rules, removals))
+            yield from map(Rewrite, self._clauses(file, pairs, pairs.positions, self._matched_rules, removals))
             if self._unmatched_rules:
                 rest = pairs.every - pairs.positions
-                yield from map(Rewrite, self._clauses(file, storage, None, rest, self._unmatched_rules, removals))
+                yield from map(Rewrite, self._clauses(file, None, rest, self._unmatched_rules, removals))
             yield from self._work.remove(file, removals, None)
-
-    def _reader(self, storage: Storage) -> GroupReader:
-        columns = self._schema.names if self._condition.rest is not None else [c for c, _ in self._condition.keys]
-        return GroupReader(storage, self._schema.select(list(dict.fromkeys(columns))), self._rows_needed)
 
     def _pairs(self, group: FileGroup, files: int) -> list[tuple[LiveFile, Pairs]]:
         """The files of a group, and what the source matches of each."""
@@ -227,7 +222,6 @@ class MergeRows:
     def _clauses(
         self,
         file: LiveFile,
-        storage: Storage,
         pairs: Pairs | None,
         positions: pyroaring.BitMap64,
         rules: list[ClauseRule],
@@ -237,7 +231,7 @@ class MergeRows:
         adds to `removals` those that go."""
         if not rules or not positions:
             return
-        for batch in file.batches_with_positions(storage, self._work.schema, selection=positions):
+        for batch in file.batches_with_positions(self._work.storage, self._work.schema, selection=positions):
             places = pl.DataFrame({POSITION: pl.from_arrow(batch.column(POSITION))})
             source = None
             if pairs is not None:
@@ -260,7 +254,7 @@ class MergeRows:
         self._count(rule, rows.num_rows)
         if rule.clause.does != "delete":
             yield self._update(rule, both, rows)
-        elif self._work.feed:
+        elif self._work.context.feed:
             self._work.record("delete", [rows.select(self._schema.names)])
 
     def _count(self, rule: ClauseRule, rows: int) -> None:
@@ -271,18 +265,10 @@ class MergeRows:
 
     def _update(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with what a clause sets, before and after as change data."""
-        names = self._schema.names
         values = {p: v.to_arrow() for p, v in rule.values_of(both, self._as_stored(rule, both, rows)).items()}
-        fill_missing = self._work.context.fill_missing
-        if fill_missing and rule.clause.assignments is None:
+        if self._work.context.fill_missing and rule.clause.assignments is None:
             values = {p: with_other_fields(v, rows.column(p[0]), self._schema[p[0]].type) for p, v in values.items()}
-        computed_names = {r.name for r in self._rules.generations} - {path[0] for path in values}
-        inputs = [n for n in names if n not in computed_names]
-        after = self._rules.conform(with_values(rows, inputs, values), clock=self._clock, fill_missing=fill_missing)
-        if self._work.feed:
-            self._work.record("update_preimage", [rows.select(names)])
-            self._work.record("update_postimage", [after])
-        return with_tracking(after, rows, Schema(self._work.context.tracked_fields))
+        return updated_rows(rows, values, self._rules, self._work)
 
     def _as_stored(self, rule: ClauseRule, both: pl.DataFrame, rows: pa.RecordBatch) -> pl.DataFrame:
         """The rows with variants as their bytes, if the rule sets one."""

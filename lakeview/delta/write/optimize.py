@@ -16,16 +16,14 @@ from lakeview.delta.write.deletion_vectors import Rearrangement
 from lakeview.delta.write.file_changes import FileChanges, paths_of
 from lakeview.delta.write.live_files import LiveFile, portions_of, together
 from lakeview.delta.write.pending_commit import PendingCommit
-from lakeview.delta.write.row_changes import THREADS, RowChanges
+from lakeview.delta.write.row_changes import THREADS
 from lakeview.delta.write.stored_columns import with_variant_binaries
 from lakeview.delta.write.target import Progress
-from lakeview.delta.write.writer import write_conformed
-from lakeview.model.clock import Clock
+from lakeview.delta.write.writer import FileWriter
 from lakeview.model.data_types import VARIANT
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.runs import runs
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import milliseconds
 from lakeview.rows.batches import read_ahead
 
 TARGET_BYTES = 128 << 20
@@ -60,9 +58,9 @@ def optimize(
         )
     z_order_by = order_columns(txn.definition.schema, txn.definition.partition_columns, z_order_by)
     groups = groups_of(txn.live_files(where), target_bytes, z_order_by)
-    work = txn.row_changes()
-    work.context = optimize_context(work.context, target_bytes, z_order_by)
-    rearrangements = rewrite(work, txn.files, groups, z_order_by, txn.clock, progress)
+    writer = txn.file_writer()
+    writer = replace(writer, context=optimize_context(writer.context, target_bytes, z_order_by))
+    rearrangements = rewrite(writer, txn.files, groups, z_order_by, progress)
     txn.entry.count(optimize_metrics(rearrangements))
     return rearrangements
 
@@ -77,33 +75,23 @@ def optimize_context(context: WriteContext, target_bytes: int, z_order_by: Seque
 def rewrite_each(txn: PendingCommit, files: Sequence[LiveFile]) -> None:
     """Write each of these files again as the definition has it, without the rows that a deletion vector names,
     `dataChange` false. The commit of another writer that changes one of these files collides with it."""
-    work = txn.row_changes()
     with txn.files.operation():
-        moves = rewrite(work, txn.files, [[file] for file in files], (), txn.clock)
-    txn.finish(work, optimize_metrics(moves))
+        moves = rewrite(txn.file_writer(), txn.files, [[file] for file in files], ())
+    txn.entry.count(optimize_metrics(moves))
 
 
 def groups_of(files: Iterable[LiveFile], target_bytes: int, z_order_by: Sequence[str]) -> list[list[LiveFile]]:
     """The files that are written together: of one partition each; those that are well as they are left out."""
-    return list(_groups(files, target_bytes, whole=bool(z_order_by)))
-
-
-def _groups(files: Iterable[LiveFile], target: int, *, whole: bool) -> Iterator[list[LiveFile]]:
-    """Files of one partition each that are written together; files that are well alone are left out."""
     partitions: dict[tuple[tuple[str, str | None], ...], list[LiveFile]] = {}
     for file in files:
         partitions.setdefault(file.partition, []).append(file)
+    if z_order_by:
+        return list(partitions.values())
+    groups: list[list[LiveFile]] = []
     for members in partitions.values():
-        if whole:
-            yield members
-            continue
-        for group in runs((f for f in members if _worth(f, target)), lambda file: file.task.size, target):
-            if len(group) > 1 or _has_many_deletions(group[0]):
-                yield group
-
-
-def _worth(file: LiveFile, target: int) -> bool:
-    return file.task.size < _LARGE * target or _has_many_deletions(file)
+        some = (f for f in members if f.task.size < _LARGE * target_bytes or _has_many_deletions(f))
+        groups += runs(some, lambda file: file.task.size, target_bytes)
+    return [group for group in groups if len(group) > 1 or _has_many_deletions(group[0])]
 
 
 def _has_many_deletions(file: LiveFile) -> bool:
@@ -117,11 +105,10 @@ def _size(group: Sequence[LiveFile]) -> int:
 
 
 def rewrite(
-    work: RowChanges,
+    writer: FileWriter,
     changes: FileChanges,
     groups: Sequence[Sequence[LiveFile]],
     z_order_by: Sequence[str],
-    clock: Clock,
     progress: Progress | None = None,
 ) -> list[Rearrangement]:
     """Write the rows of each of these groups of files again; `changes` gets what goes and comes. Two groups are
@@ -130,7 +117,7 @@ def rewrite(
     alone = bool(z_order_by) or len(groups) == 1
 
     def write(group: Sequence[LiveFile]) -> Rearrangement:
-        move = _rewrite(work, group, z_order_by, clock, alone=alone)
+        move = _rewrite(writer, group, z_order_by, alone=alone)
         changes.paths += paths_of(move.adds)  # known, and discarded, if another group fails
         return move
 
@@ -138,9 +125,8 @@ def rewrite(
     threads = ThreadPoolExecutor(1 if alone else THREADS, thread_name_prefix="lakeview-write")
     try:
         for move in threads.map(write, groups):
-            now = milliseconds(clock())
             for file in move.files:
-                changes.remove(file.row, now, data_change=False)
+                changes.remove(file.row, data_change=False)
             changes.adds += move.adds
             moves.append(move)
             done += _size(move.files)
@@ -151,11 +137,9 @@ def rewrite(
     return moves
 
 
-def _rewrite(
-    work: RowChanges, group: Sequence[LiveFile], z_order_by: Sequence[str], clock: Clock, *, alone: bool
-) -> Rearrangement:
+def _rewrite(writer: FileWriter, group: Sequence[LiveFile], z_order_by: Sequence[str], *, alone: bool) -> Rearrangement:
     """`alone`: no other group is written meanwhile, so that a thread reads ahead."""
-    before = tuple(file.deletions(work.storage) for file in group)
+    before = tuple(file.deletions(writer.storage) for file in group)
     live = [0] * len(group)
     schema = with_variant_binaries(group[0].task.schema)
 
@@ -163,7 +147,7 @@ def _rewrite(
         live[:] = [0] * len(group)
         first = 0
         for files in together(group):
-            for portion in portions_of(files, work.storage, schema):
+            for portion in portions_of(files, writer.storage, schema):
                 for number, part in portion.by_file(np.arange(portion.rows.num_rows)):
                     live[first + number] += part.stop - part.start
                 yield portion.rows
@@ -171,7 +155,7 @@ def _rewrite(
 
     rows_in_order = in_curve_order(batches, z_order_by) if z_order_by else batches()
     rows = read_ahead(rows_in_order) if alone else rows_in_order
-    adds = write_conformed(work.context, rows, data_change=False, clock=clock, storage=work.storage)
+    adds = replace(writer, data_change=False).write_conformed(rows)
     counts = tuple(count + len(positions) for count, positions in zip(live, before, strict=True))
     return Rearrangement(tuple(group), counts, before, before, tuple(adds), is_ordered=not z_order_by)
 

@@ -34,12 +34,11 @@ from lakeview.delta.write.live_files import LiveFile, live_files
 from lakeview.delta.write.row_changes import RowChanges, record_whole_files
 from lakeview.delta.write.row_ids import high_water_mark, later_mark, mark_domain, tracks_rows, with_row_ids
 from lakeview.delta.write.target import Target
-from lakeview.delta.write.writer import ENGINE
+from lakeview.delta.write.writer import ENGINE, FileWriter
 from lakeview.model.arguments import function_of, mapping_of, optional_text, text_of
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
 
@@ -84,7 +83,7 @@ class PendingCommit:
         )
         self._loop = CommitLoop(table, self.entry.txn_id)
         self.definition = Definition(self._base, table.storage.root)
-        self.files = FileChanges(table.storage)
+        self.files = FileChanges(table.storage, clock)
         self._whole_adds: list[AddFile] = []
         self._whole_removes: list[dict[str, Any]] = []
         self._vector_changes: list[VectorChange] = []
@@ -92,15 +91,10 @@ class PendingCommit:
         self.domains: list[DomainMetadata] = []
         self._marks: dict[str, int] = {}
         self._txns: dict[str, Txn] = {}
-        self._reads: pl.Expr | None = None
-        self._reads_metadata = False
-        self._brings_back = False
-        self._drops_domains = False
+        self.intent = Intent()
         self._earlier_mark = -1
-        self._row_by_row = True
-        self._only_deletes = True
         self._done_before = False
-        self._has_changes = False
+        self._commits_always = False
         self.version: int | None = None
         self.checkpoint_error: str | None = None
         self.definition.check_writable()
@@ -129,22 +123,21 @@ class PendingCommit:
             context,
             tracked_fields=tracked_fields(self.schema, self.definition.properties) if self._keeps_row_ids else (),
             materialize_partitions=context.materialize_partitions or self.definition.supports(MATERIALIZE_PARTITIONS),
-        )
-
-    def row_changes(self) -> RowChanges:
-        """Where an operation says which rows go and come."""
-        return RowChanges(
-            self.context(),
-            self.files,
-            self._storage,
-            self.clock,
             vectors=self.definition.enables("deletionVectors", "delta.enableDeletionVectors"),
             feed=bool(value(self.definition.properties, "delta.enableChangeDataFeed")),
         )
 
+    def file_writer(self, **changes: Any) -> FileWriter:
+        """What writes files for this transaction; `changes`: fields of its context that have other values."""
+        return FileWriter(replace(self.context(), **changes), self._storage, self.clock)
+
+    def row_changes(self) -> RowChanges:
+        """Where an operation says which rows go and come."""
+        return RowChanges(self.file_writer(), self.files)
+
     def reads(self, expression: pl.Expr) -> None:
         """Note that the operation depends on all rows for which a condition may be true."""
-        self._reads = expression if self._reads is None else self._reads | expression
+        self.intent.reads = expression if self.intent.reads is None else self.intent.reads | expression
 
     def live_files(self, where: pl.Expr | None) -> list[LiveFile]:
         """The live files that may hold rows for which a condition is true, all without one."""
@@ -159,7 +152,13 @@ class PendingCommit:
         """Take what an operation did into the commit, and its counts into operationMetrics."""
         self._vector_changes += work.finish()
         self.entry.count({**work.counts, **metrics})
-        self._has_changes = self._has_changes or bool(self.files.removes or self.files.adds)
+
+    @property
+    def _has_changes(self) -> bool:
+        """Whether there is something to commit: also for an append of no rows, and for a replacement of the table."""
+        files = self.files
+        changes = self._commits_always or files.adds or files.removes or self.domains or self._txns
+        return bool(changes) or self.definition.is_changed
 
     # -- committing
 
@@ -205,8 +204,8 @@ class PendingCommit:
 
     def _intent(self) -> Intent:
         changes = {a.data_change for a in self.files.adds} | {r.data_change for r in self.files.removes.values()}
-        return Intent(
-            reads=self._reads,
+        return replace(
+            self.intent,
             removes=self.files.removed_paths | self.files.live_again,
             vectors=frozenset(change.file.key for change in self._vector_changes)
             | frozenset(file.key for move in self._rearrangements if move.is_ordered for file in move.files),
@@ -214,11 +213,7 @@ class PendingCommit:
             domains=frozenset(d.domain for d in self.domains),
             changes_metadata=self.definition.changes_metadata,
             changes_protocol=self.definition.changes_protocol,
-            reads_metadata=self._reads_metadata,
-            brings_back=self._brings_back,
-            drops_domains=self._drops_domains,
             rearranges=not self.definition.changes_metadata and changes == {False},
-            row_by_row=self._row_by_row,
             level=isolation_level(self.definition.properties),
             schema=self.schema,
             partitions=tuple(self.definition.partitions),
@@ -228,12 +223,11 @@ class PendingCommit:
         """Place what we mean to do after a commit that was first; CommitConflictError if the two collide."""
         winner = Winner(commit, self._storage)
         check_conflict(winner, self._intent(), self.definition.metadata, self.definition.protocol)
-        overlap = self._only_deletes and not self.files.changes
-        joined_vectors = join_vectors(self._vector_changes, winner, self._storage, overlap=overlap)
+        overlap = self.intent.only_deletes and not self.files.changes
+        joined_vectors = join_vectors(self._vector_changes, winner, overlap=overlap)
         if joined_vectors is not None:
             self._replace_vectors(joined_vectors)
-        now = milliseconds(self.clock())
-        self._rearrangements = follow_deletes(self._rearrangements, winner, self.files, self._storage, now)
+        self._rearrangements = follow_deletes(self._rearrangements, winner, self.files)
         if commit.definition != (None, None):
             self.definition.adopt(self._table.state(commit.version))
             self.definition.check_writable()
@@ -244,7 +238,7 @@ class PendingCommit:
         before = sum(len(change.positions) for change in self._vector_changes)
         self.files.withdraw({change.file.key for change in self._vector_changes})
         self._vector_changes = [change for change in changes if change.positions]
-        replace_vectors(self._vector_changes, self.files, self._storage, self.context().folder_prefix(), self.clock)
+        replace_vectors(self._vector_changes, self.files, self.context().folder_prefix())
         if "numDeletedRows" in self.entry.counts:
             now = sum(len(change.positions) for change in self._vector_changes)
             self.entry.counts["numDeletedRows"] -= before - now
@@ -261,7 +255,7 @@ class PendingCommit:
             self.entry.parameters.setdefault("partitionBy", json_text(self.definition.partition_columns))
         info = self.entry.info(
             read_version=self._base.version,
-            blind=bool(adds) and not self.files.removes and self._reads is None,
+            blind=bool(adds) and not self.files.removes and self.intent.reads is None,
             files=self.files.metrics(),
             whole_files=self.files.whole_files(),
             in_commit=in_commit,

@@ -106,7 +106,6 @@ class PropertyChanges(PendingCommit):
         if properties := self._properties_without_force(features):
             self._change_properties(properties)
         self.definition.support(features)
-        self._has_changes = self._has_changes or self.definition.is_changed
 
     def upgrade_versions(self, reader: int, writer: int) -> None:
         """Let the protocol have higher versions. InvalidRequestError for lower ones, and two that do not fit."""
@@ -116,7 +115,6 @@ class PropertyChanges(PendingCommit):
         features = supported_features(self.definition.protocol) - own
         if properties := properties_of(features, self.definition.properties):
             self._change_properties(properties)
-        self._has_changes = self._has_changes or self.definition.is_changed
 
     def drop_feature(self, feature: str) -> None:
         """Take a table feature out of the protocol that is in use nowhere, and the properties that mean nothing without
@@ -126,8 +124,8 @@ class PropertyChanges(PendingCommit):
         if properties := last_properties(feature, self.definition.properties):
             self.definition.change_properties(properties)
         self.definition.protocol = protocol
-        self._drops_domains = self._drops_domains or feature in OPERATIONS
-        self._reads_metadata = self._has_changes = True
+        self.intent.drops_domains = self.intent.drops_domains or feature in OPERATIONS
+        self.intent.reads_metadata = True
 
     def remove_traces(self, feature: str) -> None:
         """Take away what the table itself keeps for a feature, so that the next commit can drop it: properties,
@@ -141,7 +139,7 @@ class PropertyChanges(PendingCommit):
                 if row["base_row_id"] is not None:
                     without = {**row, "base_row_id": None, "default_row_commit_version": None}
                     self.files.add_again(without, row["stats"])
-        self._reads_metadata = self._has_changes = True
+        self.intent.reads_metadata = True
 
     def rewrite_files(self, feature: str) -> None:
         """Write each file again that is read right by readers with a feature alone. The rows stay, and appends of other
@@ -158,7 +156,6 @@ class PropertyChanges(PendingCommit):
         self.domains += [clustering_domain(self.schema, clustering)] if clustering else []
         self.reads(pl.lit(value=True))
         rewrite_each(self, files)
-        self._has_changes = True
 
     # -- inside
 
@@ -170,7 +167,6 @@ class PropertyChanges(PendingCommit):
                 self._check_constraint(name.removeprefix(_CONSTRAINT), text)
         self.definition.change_properties(properties)
         self.definition.check_writable()
-        self._has_changes = self._has_changes or self.definition.is_changed
         if self.definition.starts_row_tracking():
             # "all existing files must be assigned row ids": added again, they get them with the commit
             self.reads(pl.lit(value=True))

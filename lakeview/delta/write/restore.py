@@ -24,7 +24,6 @@ from lakeview.delta.write.row_ids import DOMAIN, high_water_mark
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, CorruptTableError, DataFileMissingError, InvalidRequestError
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
 _STAYS = ("delta.inCommitTimestamp", "delta.enableInCommitTimestamps")
@@ -40,9 +39,8 @@ def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
     back = with_documents(before.join(now, on=IDENTITY, how="anti", nulls_equal=True), then)
     away = now.join(before, on=IDENTITY, how="anti", nulls_equal=True)
     _check_there(back, txn.storage)
-    moment = milliseconds(txn.clock())
     for row in away.iter_rows(named=True):
-        txn.files.remove(row, moment, data_change=True)
+        txn.files.remove(row, data_change=True)
     definition = _merge_metadata(base.metadata, then.metadata)
     if definition != base.metadata:
         txn.definition.change_metadata(

@@ -19,7 +19,6 @@ from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import AddCDCFile, AddFile
 from lakeview.delta.log.file_actions import PARTITION_VALUES, VECTOR
 from lakeview.delta.log.paths import decode_path
-from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.definition import Definition
 from lakeview.delta.write.deletion_vectors import VectorChange, replace_vectors
 from lakeview.delta.write.file_changes import FileChanges, paths_of
@@ -37,12 +36,10 @@ from lakeview.delta.write.rewrites import (
 )
 from lakeview.delta.write.shared_files import SharedFiles, rows_with
 from lakeview.delta.write.stored_columns import with_variant_binaries
-from lakeview.delta.write.writer import write_conformed
+from lakeview.delta.write.writer import FileWriter
 from lakeview.model.change_columns import CHANGE_TYPE
-from lakeview.model.clock import Clock
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import milliseconds
 from lakeview.rows.arrays import values_to_arrow
 from lakeview.rows.field_places import Match
 from lakeview.rows.parquet import read_task
@@ -61,35 +58,23 @@ into daily does not keep a small file for each of an earlier day. Larger groups 
 class RowChanges:
     """Collects what an operation does to rows, as changes of files.
 
-    `vectors`: whether rows may go by a deletion vector; `feed`: whether changes are written as change data. `counts`
-    adds up what was done, in the words of operationMetrics. Files that are written again are so in threads: use it in a
-    `with` block, and call `finish` at its end.
+    `counts` adds up what was done, in the words of operationMetrics. Files that are written again are so in threads:
+    use it in a `with` block, and call `finish` at its end.
     """
 
-    def __init__(
-        self,
-        context: WriteContext,
-        changes: FileChanges,
-        storage: Storage,
-        clock: Clock,
-        *,
-        vectors: bool,
-        feed: bool,
-    ) -> None:
-        self.context = context
-        self._changes = changes
-        self.storage = storage
-        self._clock = clock
-        self.vectors = vectors
-        self.feed = feed
+    def __init__(self, writer: FileWriter, files: FileChanges) -> None:
+        self.writer = writer
+        self.context = writer.context
+        self.storage = writer.storage
+        self.files = files
         self._pending: list[VectorChange] = []
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lakeview-write")
         self._copies: list[Future[list[AddFile]]] = []
         self._running: set[Future[list[AddFile]]] = set()
         self._packs: dict[Hashable, Pack] = {}  # by partition
         self._last: Pack | None = None  # of files in memory
-        self._moved_rows = SharedFiles(context, storage, clock)
-        self._change_files = SharedFiles(_change_data(context), storage, clock, statistics=False)
+        self._moved_rows = SharedFiles(writer)
+        self._change_files = SharedFiles(_change_data(writer))
         self.counts: Counter[str] = Counter()
 
     @cached_property
@@ -102,7 +87,7 @@ class RowChanges:
         the rows of a file in memory that is written again, for `write`."""
         if not positions:
             return ()
-        if self.feed and change is not None:
+        if self.context.feed and change is not None:
             columns = with_variant_binaries(self.context.schema)
             self.record(change, file.batches(self.storage, columns, selection=positions))
         before = file.deletions(self.storage)
@@ -110,7 +95,7 @@ class RowChanges:
         if file.has_only(self.storage, len(positions) + len(before)):
             self._drop(file)
             self.counts["numDeletionVectorsRemoved"] += bool(before)
-        elif self.vectors:
+        elif self.context.vectors:
             self._pending.append(VectorChange(file, before, positions, rows))
         else:
             self.counts["numCopiedRows"] += rows - len(before) - len(positions)
@@ -127,7 +112,7 @@ class RowChanges:
         position, in their order, or none at all."""
         if not positions:
             return
-        if self.vectors:
+        if self.context.vectors:
             start = 0
             for batch in file.batches(self.storage, self.schema, selection=positions):
                 yield Rewrite(change(batch, numbers[start : start + batch.num_rows]))
@@ -182,7 +167,7 @@ class RowChanges:
     def _write(self, batches: Iterable[pa.RecordBatch], pack: Pack | None) -> list[AddFile]:
         if pack is not None and self.context.partition_columns:
             batches = self._staying(batches, pack.first.task.constants)
-        return write_conformed(self.context, batches, clock=self._clock, storage=self.storage)
+        return self.writer.write_conformed(batches)
 
     def _staying(self, batches: Iterable[pa.RecordBatch], values: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
         """The rows that have these values of the partition columns; others go to `_moved_rows`."""
@@ -195,8 +180,8 @@ class RowChanges:
                 yield batch.filter(stays.to_arrow())
 
     def _add(self, adds: list[AddFile]) -> None:
-        self._changes.paths += paths_of(adds)
-        self._changes.adds += adds
+        self.files.paths += paths_of(adds)
+        self.files.adds += adds
         self.counts["numAddedFiles"] += len(adds)
         self.counts["numAddedBytes"] += sum(add.size for add in adds)
 
@@ -215,10 +200,10 @@ class RowChanges:
         self._packs, self._copies = {}, []
         self._add(self._moved_rows.close())
         adds = self._change_files.close()
-        self._changes.paths += paths_of(adds)
-        self._changes.changes += [AddCDCFile(a.path, a.partition_values, a.size) for a in adds]
+        self.files.paths += paths_of(adds)
+        self.files.changes += [AddCDCFile(a.path, a.partition_values, a.size) for a in adds]
         self.counts["numAddedChangeFiles"] += len(adds)
-        replace_vectors(self._pending, self._changes, self.storage, self.context.folder_prefix(), self._clock)
+        replace_vectors(self._pending, self.files, self.context.folder_prefix())
         for change in self._pending:
             self.counts["numDeletionVectorsUpdated" if change.before else "numDeletionVectorsAdded"] += 1
         return self._pending
@@ -231,21 +216,24 @@ class RowChanges:
         self._threads.shutdown(cancel_futures=True)
         for copy in self._copies:
             if not copy.cancelled() and copy.exception() is None:
-                self._changes.paths += paths_of(copy.result())
+                self.files.paths += paths_of(copy.result())
         if kind is not None:
             for files in (self._moved_rows, self._change_files):
-                self._changes.paths += paths_of(files.discard())
+                self.files.paths += paths_of(files.discard())
 
     def _drop(self, file: LiveFile) -> None:
-        self._changes.remove(file.row, milliseconds(self._clock()), data_change=True)
+        self.files.remove(file.row, data_change=True)
         self.counts["numRemovedFiles"] += 1
         self.counts["numRemovedBytes"] += file.row["size"] or 0
 
 
-def _change_data(context: WriteContext) -> WriteContext:
-    """How files of change data are written."""
-    schema = Schema((*context.schema, Field(CHANGE_TYPE, PrimitiveType("string"))))
-    return replace(context, schema=schema, indexed_columns=frozenset(), rules=None, tracked_fields=(), change_data=True)
+def _change_data(writer: FileWriter) -> FileWriter:
+    """What writes files of change data."""
+    schema = Schema((*writer.context.schema, Field(CHANGE_TYPE, PrimitiveType("string"))))
+    context = replace(
+        writer.context, schema=schema, indexed_columns=frozenset(), rules=None, tracked_fields=(), change_data=True
+    )
+    return replace(writer, context=context, statistics=False)
 
 
 def _label(batches: Iterable[pa.RecordBatch], names: list[str], change: str) -> Iterator[pa.RecordBatch]:

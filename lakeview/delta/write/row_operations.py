@@ -4,7 +4,6 @@ another process; and statistics of files that are in a table, counted again from
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import polars as pl
 import pyarrow as pa
@@ -25,6 +24,7 @@ from lakeview.delta.write.rewrites import Rewrite
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.stored_columns import stored_table, with_variant_binaries
 from lakeview.delta.write.target import Progress, with_progress
+from lakeview.delta.write.writer import FileWriter
 from lakeview.model.clock import Clock, system_clock
 from lakeview.rows.matching import check_condition
 from lakeview.storage import Storage
@@ -42,7 +42,7 @@ def change_rows(
     check_condition(where, txn.schema)
     txn.reads(where)
     with txn.files.operation(), txn.row_changes() as work:
-        count = change_files(work, txn.live_files(where), where, assignments, txn.clock, progress)
+        count = change_files(work, txn.live_files(where), where, assignments, progress)
         txn.finish(work, {"numDeletedRows" if assignments is None else "numUpdatedRows": count})
     return count
 
@@ -52,7 +52,6 @@ def change_files(
     files: Sequence[LiveFile],
     where: pl.Expr,
     assignments: Assignments | None,
-    clock: Clock,
     progress: Progress | None = None,
 ) -> int:
     """As `change_rows`, of these files; the caller finishes the work."""
@@ -62,8 +61,8 @@ def change_files(
         nonlocal count
         change = None
         if assignments is not None:
-            change = partial(changed_rows(assignments, work.context, clock).apply, work=work, clock=clock)
-        rows_needed = None if work.vectors else RowsNeeded(work.schema, all_may_go=change is None)
+            change = changed_rows(assignments, work)
+        rows_needed = None if work.context.vectors else RowsNeeded(work.schema, all_may_go=change is None)
         matches = matches_of(files, work.storage, where, rows_needed)
         for _, (file, positions) in zip(with_progress(files, _sizes(files), progress), matches, strict=True):
             count += len(positions)
@@ -79,12 +78,12 @@ def change_files(
 def merge_rows(txn: PendingCommit, merge: Merge, append: Callable[[pa.Table], None]) -> None:
     """Do what the clauses of a merge say; `append` writes the rows that they insert."""
     with txn.files.operation(), txn.row_changes() as work:
-        rows = MergeRows(merge, txn.schema, work, txn.clock)
+        rows = MergeRows(merge, work)
         condition = rows.files_needed()
         txn.reads(pl.lit(value=True) if condition is None else condition)
         before = len(txn.files.adds)
         files = txn.live_files(condition)
-        rows.change(files, work.storage, with_progress(files, _sizes(files), merge.progress))
+        rows.change(files, with_progress(files, _sizes(files), merge.progress))
         rows.insert(append)
         txn.entry.parameters.update(merge.parameters())
         txn.finish(work, {})
@@ -113,13 +112,10 @@ class RowOutcome:
 class RowWork:
     """How the rows of a table are changed, as a value that can travel to another process.
 
-    `vectors`: rows may go by deletion vectors; `feed`: changes are recorded; `roots`: where files may lie beside the
-    table's own folder; `access`: what opens its store.
+    `roots`: where files may lie beside the table's own folder; `access`: what opens its store.
     """
 
     context: WriteContext
-    vectors: bool
-    feed: bool
     roots: tuple[str, ...] = ()
     access: StoreAccess = NO_OPTIONS
 
@@ -128,19 +124,19 @@ class RowWork:
         return self.access.open(self.context.root, self.roots)
 
     def run(
-        self, do: Callable[[RowChanges, FileChanges], Sequence[Rearrangement]], clock: Clock = system_clock
+        self, do: Callable[[RowChanges], Sequence[Rearrangement] | None], clock: Clock = system_clock
     ) -> RowOutcome:
         """Do a part of an operation. What it wrote is removed again if it fails."""
         storage = self.storage()
-        changes = FileChanges(storage)
+        files = FileChanges(storage, clock)
         try:
-            with RowChanges(self.context, changes, storage, clock, vectors=self.vectors, feed=self.feed) as rows:
-                moves = list(do(rows, changes))
+            with RowChanges(FileWriter(self.context, storage, clock), files) as rows:
+                moves = list(do(rows) or ())
                 vectors = rows.finish()
         except BaseException:
-            changes.discard()
+            files.discard()
             raise
-        return RowOutcome(changes.adds, changes.removes, changes.changes, changes.paths, vectors, rows.counts, moves)
+        return RowOutcome(files.adds, files.removes, files.changes, files.paths, vectors, rows.counts, moves)
 
 
 def recompute_statistics(txn: PendingCommit, where: pl.Expr | None, progress: Progress | None) -> int:

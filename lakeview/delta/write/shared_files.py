@@ -8,22 +8,19 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.log.actions import AddFile
-from lakeview.delta.write.context import WriteContext
-from lakeview.delta.write.writer import new_files
-from lakeview.model.clock import Clock
+from lakeview.delta.write.writer import FileWriter
 from lakeview.rows.arrays import values_to_arrow
-from lakeview.storage import Storage
 
 
 class SharedFiles:
     """Files that several threads write rows to. Memory as `OpenFiles`."""
 
-    def __init__(self, context: WriteContext, storage: Storage, clock: Clock, *, statistics: bool = True) -> None:
-        self._files = new_files(context, storage, clock, statistics=statistics)
+    def __init__(self, writer: FileWriter) -> None:
+        self._files = writer.open_files()
         self._lock = Lock()
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Write rows as `write_conformed` takes them."""
+        """Write rows as `FileWriter.write_conformed` takes them."""
         with self._lock:
             self._files.write(rows)
 

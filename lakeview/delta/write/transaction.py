@@ -11,7 +11,6 @@ import pyarrow as pa
 from lakeview.delta.log.actions import AddFile, Txn
 from lakeview.delta.properties import value
 from lakeview.delta.write.assignments import Assignments
-from lakeview.delta.write.context import WriteContext
 from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.identity import Identity
 from lakeview.delta.write.merge import Merge, condition_of
@@ -20,7 +19,6 @@ from lakeview.delta.write.restore import check_no_vacuum, check_target, restore
 from lakeview.delta.write.row_operations import RowOutcome, RowWork, change_rows, merge_rows, recompute_statistics
 from lakeview.delta.write.target import Progress
 from lakeview.delta.write.whole_files import EVERY, WholeFiles, select_rows
-from lakeview.delta.write.writer import conformed_rows, write_conformed, write_files
 from lakeview.model.arguments import integer_of, names_of, optional_integer, text_of
 from lakeview.model.errors import ConstraintViolationError
 from lakeview.model.snapshot import milliseconds
@@ -55,18 +53,8 @@ class Transaction(WholeFiles):
         missing fields of structs, unless `fill_missing` makes the missing ones null. Variants are given as JSON text.
         InvalidRequestError and ConstraintViolationError name the column, and the row from 0.
         """
-        context = replace(self.context(), fill_missing=fill_missing)
-        self._add_written(self._write(context, frame, statistics=statistics))
-
-    def _write(self, context: WriteContext, frame: Frame, *, statistics: bool = True) -> list[AddFile]:
-        return write_files(
-            context,
-            batches_of(frame),
-            statistics=statistics,
-            clock=self.clock,
-            storage=self._storage,
-            allocate=self._allocate,
-        )
+        writer = replace(self.file_writer(fill_missing=fill_missing), statistics=statistics)
+        self._add_written(writer.write(batches_of(frame), self._allocate))
 
     def _add_written(self, adds: Sequence[AddFile]) -> None:
         self.files.paths += paths_of(adds)
@@ -86,7 +74,7 @@ class Transaction(WholeFiles):
                 self._overwrite_rows(frame, where, progress)
 
     def _overwrite_rows(self, frame: Frame, where: str | pl.Expr, progress: Progress | None) -> None:
-        context = self.context()
+        writer = self.file_writer()
         expression = row_wise(where, self.schema)
         on_partitions = set(expression.meta.root_names()) <= set(self.definition.partition_columns)
         names = (
@@ -98,7 +86,7 @@ class Transaction(WholeFiles):
             check_condition(expression, self.schema)
         # with what the table computes: a condition may be about it
         rows = pa.Table.from_batches(
-            list(conformed_rows(context, batches_of(frame), self.clock, self._allocate)),
+            list(writer.conformed_rows(batches_of(frame), self._allocate)),
             schema=self.schema.as_nullable().to_arrow(),
         )
         values = pl.DataFrame(pl.from_arrow(rows.select(names)))
@@ -113,7 +101,7 @@ class Transaction(WholeFiles):
             self.remove(where)
         else:
             change_rows(self, expression, None, progress)
-        self._add_written(write_conformed(context, rows.to_batches(), clock=self.clock, storage=self._storage))
+        self._add_written(writer.write_conformed(rows.to_batches()))
 
     def overwrite_partitions(self, frame: Frame) -> int:
         """Write rows, in place of all rows of the partitions that they fall into (dynamic partition overwrite).
@@ -150,7 +138,7 @@ class Transaction(WholeFiles):
         column or an expression that cannot be evaluated, ConstraintViolationError for rows that break a rule.
         """
         self.check_may_remove()
-        self._only_deletes = False
+        self.intent.only_deletes = False
         expression = EVERY if where is None else row_wise(where, self.schema)
         self.entry.record_condition(where)
         return change_rows(self, expression, assignments, progress)
@@ -190,7 +178,6 @@ class Transaction(WholeFiles):
                 progress=progress,
             )
         self._rearrangements += moves
-        self._has_changes = self._has_changes or bool(moves)
         return sum(len(m.files) for m in moves)
 
     def restore(self, version: int | None = None, *, at: datetime | None = None) -> None:
@@ -203,15 +190,13 @@ class Transaction(WholeFiles):
         self.check_may_remove()
         check_no_vacuum(self._table.log, self._base.version, milliseconds(self.clock()))
         then = self._table.state(version, at)
-        self._row_by_row = self._only_deletes = False
-        self._reads_metadata = self._brings_back = True
+        self.intent.row_by_row = self.intent.only_deletes = False
+        self.intent.reads_metadata = self.intent.brings_back = True
         self.reads(EVERY)
         with self.files.operation():
             metrics = restore(self, self._base, then)
         self.entry.count(metrics)
         self.entry.record_target(version, at)
-        changes = metrics["numRemovedFiles"] or metrics["numRestoredFiles"] or self.domains
-        self._has_changes = self._has_changes or bool(changes) or self.definition.changes_metadata
 
     def recompute_statistics(self, where: str | pl.Expr | None = None, *, progress: Progress | None = None) -> int:
         """Count the statistics of files again, of all or those of the partitions `where` selects; returns how many had
@@ -219,10 +204,8 @@ class Transaction(WholeFiles):
         all."""
         expression = self.on_partitions(where)
         self.reads(EVERY if expression is None else expression)
-        self._row_by_row = False
-        count = recompute_statistics(self, expression, progress)
-        self._has_changes = self._has_changes or bool(count)
-        return count
+        self.intent.row_by_row = False
+        return recompute_statistics(self, expression, progress)
 
     def run_merge(self, merge: Merge) -> None:
         """Do what the clauses of a merge say."""
@@ -231,7 +214,7 @@ class Transaction(WholeFiles):
 
     def _insert(self, rows: pa.Table) -> None:
         """As `append`, of rows that a merge inserts and counts."""
-        adds = self._write(self.context(), rows)
+        adds = self.file_writer().write(batches_of(rows), self._allocate)
         self.files.paths += paths_of(adds)
         self._add_files(adds)
 
@@ -240,7 +223,7 @@ class Transaction(WholeFiles):
         may change or delete rows which have to stay."""
         if any(clause.does != "insert" for clause in merge.clauses):
             self.check_may_remove()
-        self._row_by_row = self._only_deletes = False
+        self.intent.row_by_row = self.intent.only_deletes = False
 
     def set_transaction(self, app_id: str, version: int, *, once: bool = False) -> bool:
         """Record how far an application has got, with this commit; false if it has got there before.
@@ -253,7 +236,6 @@ class Transaction(WholeFiles):
         if once and not done.is_empty():
             self._done_before = True
             return False
-        self._has_changes = True
         self._txns[app_id] = Txn(app_id, version, milliseconds(self.clock()))
         return done.is_empty()
 
@@ -267,13 +249,11 @@ class Transaction(WholeFiles):
 
     def row_work(self) -> RowWork:
         """How other processes change rows for this transaction; `take` takes what they did."""
-        with self.row_changes() as work:
-            roots = tuple(self._storage.config.roots)
-            return RowWork(work.context, work.vectors, work.feed, roots, StoreAccess.of(self._storage))
+        return RowWork(self.context(), tuple(self._storage.config.roots), StoreAccess.of(self._storage))
 
     def take(self, outcomes: Sequence[RowOutcome], metrics: Mapping[str, int], *, only_deletes: bool = False) -> None:
         """Take what other processes did to rows, each to other files, into the commit, and what it adds up to."""
-        self._only_deletes = self._only_deletes and only_deletes
+        self.intent.only_deletes = self.intent.only_deletes and only_deletes
         counts: Counter[str] = Counter()
         for outcome in outcomes:
             self.files.take(outcome.adds, outcome.removes, outcome.changes)
@@ -282,4 +262,3 @@ class Transaction(WholeFiles):
             self._rearrangements += outcome.moves
             counts.update(outcome.counts)  # a sum of counters leaves out zeros
         self.entry.count({**counts, **metrics})
-        self._has_changes = self._has_changes or bool(self.files.removes or self.files.adds)

@@ -17,7 +17,6 @@ from lakeview.delta.write.file_changes import REMOVAL_COLUMNS
 from lakeview.delta.write.rules import FEATURE, changed_domain
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.schema import Schema, polars_type
-from lakeview.model.snapshot import milliseconds
 from lakeview.predicates.evaluation import not_evaluated
 from lakeview.predicates.query import is_nameable
 from lakeview.predicates.row_wise import row_wise
@@ -67,7 +66,7 @@ class WholeFiles(ColumnChanges):
         self.entry.count_appended([records_of(add.stats) for add in adds if add.data_change])
 
     def _add_files(self, adds: Sequence[AddFile]) -> None:
-        self._has_changes = True
+        self._commits_always = True
         self.files.adds += adds
         self._whole_adds += [a for a in adds if a.data_change]
 
@@ -97,16 +96,14 @@ class WholeFiles(ColumnChanges):
             expression = EVERY if where is None else self._on_partitions(where)
             live = live.filter(self._select(live, expression))
             self.reads(expression)
-        self._has_changes = self._has_changes or not live.is_empty()
         self._take_out(live, data_change=data_change)
         return live
 
     def _take_out(self, live: pl.DataFrame, *, data_change: bool) -> None:
-        now = milliseconds(self.clock())
         rows = live.to_dicts()
         with self.files.operation():
             for row in rows:
-                self.files.remove(row, now, data_change=data_change)
+                self.files.remove(row, data_change=data_change)
         self._whole_removes += rows if data_change else []
 
     def _delete_files(self, where: str | pl.Expr | None) -> int | None:
@@ -184,7 +181,7 @@ class WholeFiles(ColumnChanges):
         self.domains += [] if domain is None else [domain]
         self._clustering = list(cluster_by)
         self.definition.check_writable()
-        self._has_changes = True
+        self._commits_always = True
 
     def _check_no_files(self) -> None:
         rest = set(self._base.adds([])["key"]) - self.files.removed_paths

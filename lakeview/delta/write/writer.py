@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -24,80 +25,62 @@ from lakeview.model.data_types import Field
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.open_files import OpenFiles, drop_encoder, portions, repeating_columns, split_rows
-from lakeview.storage import Storage, open_storage
+from lakeview.storage import Storage
 
 ENGINE = f"lakeview/{VERSION}"
 
 
-def write_files(
-    context: WriteContext,
-    batches: Iterable[pa.RecordBatch],
-    *,
-    data_change: bool = True,
-    statistics: bool = True,
-    clock: Clock = system_clock,
-    storage: Storage | None = None,
-    allocate: Allocate | None = None,
-) -> list[AddFile]:
-    """Write rows below the table's root, one file a partition and `rows_per_file` rows; nothing is committed.
+@dataclass(frozen=True, slots=True)
+class FileWriter:
+    """Writes rows to data files below the table's root, a file for each partition and `rows_per_file` rows; nothing is
+    committed. `data_change`, `statistics`: of the add actions."""
 
-    Batches are taken by column name, as `RowRules.conform` describes: a missing column is null or what the table
-    computes, an unknown one is refused, and so is a value that the column's type does not hold exactly.
-    `allocate` gives values of identity columns. InvalidRequestError for columns that do not fit, UnsupportedTableError
-    where void columns leave nothing to write,
-    ConstraintViolationError for rows that break a rule. On an error the files written so far are removed.
-    """
-    rows = conformed_rows(context, batches, clock, allocate)
-    return write_conformed(context, rows, data_change=data_change, statistics=statistics, clock=clock, storage=storage)
+    context: WriteContext
+    storage: Storage
+    clock: Clock = system_clock
+    data_change: bool = True
+    statistics: bool = True
 
+    def write(self, batches: Iterable[pa.RecordBatch], allocate: Allocate | None = None) -> list[AddFile]:
+        """Write rows as `RowRules.conform` takes them: a missing column is null or what the table computes, an unknown
+        one is refused, and so is a value that the column's type does not hold exactly.
 
-def conformed_rows(
-    context: WriteContext, batches: Iterable[pa.RecordBatch], clock: Clock, allocate: Allocate | None
-) -> Iterator[pa.RecordBatch]:
-    """Rows as the table has them, what it computes filled in and every rule kept. Errors as `write_files`."""
-    rules = context.rules or RowRules(context.schema)
-    first = 0
-    for batch in portions(batches):
-        yield rules.conform(batch, clock=clock, allocate=allocate, fill_missing=context.fill_missing, first=first)
-        first += batch.num_rows
+        `allocate` gives values of identity columns. InvalidRequestError for columns that do not fit,
+        UnsupportedTableError where void columns leave nothing to write, ConstraintViolationError for rows that break a
+        rule. On an error the files written so far are removed.
+        """
+        return self.write_conformed(self.conformed_rows(batches, allocate))
 
+    def conformed_rows(
+        self, batches: Iterable[pa.RecordBatch], allocate: Allocate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows as the table has them, what it computes filled in and every rule kept. Errors as `write`."""
+        rules, fill_missing = self.context.rules or RowRules(self.context.schema), self.context.fill_missing
+        first = 0
+        for batch in portions(batches):
+            yield rules.conform(batch, clock=self.clock, allocate=allocate, fill_missing=fill_missing, first=first)
+            first += batch.num_rows
 
-def write_conformed(
-    context: WriteContext,
-    batches: Iterable[pa.RecordBatch],
-    *,
-    data_change: bool = True,
-    statistics: bool = True,
-    clock: Clock = system_clock,
-    storage: Storage | None = None,
-) -> list[AddFile]:
-    """As `write_files`, of rows that are in the table already, or were conformed: in the columns of the context's
-    schema, those of `tracked` behind them. Memory holds a row group of rows, and of the encoded bytes of open files
-    what their store keeps."""
-    store = storage or open_storage(context.root)
-    files = new_files(context, store, clock, data_change=data_change, statistics=statistics)
-    try:
-        return files.write_all(batches)
-    except BaseException:
-        discard(files.results, store)
-        raise
+    def write_conformed(self, batches: Iterable[pa.RecordBatch]) -> list[AddFile]:
+        """As `write`, of rows that are in the table already, or were conformed: in the columns of the context's schema,
+        those of `tracked_fields` behind them. Memory holds a row group of rows, and of the encoded bytes of open files
+        what their store keeps."""
+        files = self.open_files()
+        try:
+            return files.write_all(batches)
+        except BaseException:
+            discard(files.results, self.storage)
+            raise
 
-
-def new_files(
-    context: WriteContext, storage: Storage, clock: Clock, *, data_change: bool = True, statistics: bool = True
-) -> OpenFiles[dict[str, Any], AddFile]:
-    """The files that rows as those of `write_conformed` go to; none before the first rows."""
-
-    def new_file(values: dict[str, Any]) -> DataFile:
-        return DataFile(context, values, storage, clock, data_change=data_change, statistics=statistics)
-
-    return OpenFiles(
-        new_file,
-        lambda rows: _partitions(rows, context),
-        rows_per_file=context.rows_per_file,
-        target_bytes=context.target_bytes,
-        remote=storage.remote,
-    )
+    def open_files(self) -> OpenFiles[dict[str, Any], AddFile]:
+        """The files that rows as those of `write_conformed` go to; none before the first rows."""
+        return OpenFiles(
+            lambda values: DataFile(self, values),
+            lambda rows: _partitions(rows, self.context),
+            rows_per_file=self.context.rows_per_file,
+            target_bytes=self.context.target_bytes,
+            remote=self.storage.remote,
+        )
 
 
 def discard(adds: Sequence[AddFile], storage: Storage) -> None:
@@ -161,25 +144,13 @@ def _no_text(column: str, what: str) -> InvalidRequestError:
 class DataFile:
     """A data file that is being written. `values`: those of its partition columns, by name."""
 
-    def __init__(
-        self,
-        context: WriteContext,
-        values: dict[str, Any],
-        storage: Storage,
-        clock: Clock,
-        *,
-        data_change: bool,
-        statistics: bool,
-    ) -> None:
-        self._context = context
+    def __init__(self, writer: FileWriter, values: dict[str, Any]) -> None:
+        context = writer.context
+        self._writer = writer
         self._partition_values = {context.schema[name].stored_name: serialize(value) for name, value in values.items()}
         self._path = data_file_path(context, self._partition_values)
-        self._storage = storage
-        self._file = storage.new_file(self._path)
-        self._clock = clock
-        self._data_change = data_change
-        self._with_statistics = statistics
-        self._writer: pq.ParquetWriter | None = None
+        self._file = writer.storage.new_file(self._path)
+        self._encoder: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self._texts: dict[str, int] = {}
         self._statistics = FileStatistics(context.indexed_columns, prefix=context.string_prefix)
@@ -196,13 +167,13 @@ class DataFile:
 
     def write(self, rows: pa.Table) -> None:
         """Write a part of the rows, as one row group."""
-        context = self._context
+        context = self._writer.context
         fields = {f.name: f for f in (*context.schema, *context.tracked_fields)}
         table = stored_table(rows, [fields[name] for name in rows.schema.names])
-        if self._writer is None:
+        if self._encoder is None:
             partitions = self._partition_values.keys()  # have no statistics: the log says their one value
             self._texts = {name: leaf for name, leaf in text_columns(table.schema).items() if name not in partitions}
-            self._writer = pq.ParquetWriter(
+            self._encoder = pq.ParquetWriter(
                 self._file,
                 table.schema,
                 compression=context.compression,
@@ -212,13 +183,13 @@ class DataFile:
                 use_dictionary=repeating_columns(table),
                 metadata_collector=self._footers,
             )
-        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        self._encoder.write_table(table, row_group_size=max(table.num_rows, 1))
         self._statistics.add(table, self._texts)
 
     def close(self) -> AddFile:
         """Put the file into the store; its add action, not committed yet."""
-        assert self._writer is not None, "a file of no rows is not written"
-        self._writer.close()
+        assert self._encoder is not None, "a file of no rows is not written"
+        self._encoder.close()
         size = self.size
         for name, nulls, bounds in text_bounds(self._file.contents, self._footers[0], self._texts):
             self._statistics.add_column(name, nulls, bounds)
@@ -228,15 +199,15 @@ class DataFile:
             path=encode_path(self._path),
             size=size,
             partition_values=self._partition_values,
-            modification_time=milliseconds(self._clock()),
-            data_change=self._data_change,
-            stats=self._statistics.text() if self._with_statistics else None,
+            modification_time=milliseconds(self._writer.clock()),
+            data_change=self._writer.data_change,
+            stats=self._statistics.text() if self._writer.statistics else None,
         )
 
     def discard(self) -> None:
         """Leave nothing of a file that will not be whole."""
         self._file.close()
-        drop_encoder(self._writer)
+        drop_encoder(self._encoder)
 
 
 _LONGEST_NAME = 255

@@ -13,8 +13,6 @@ from lakeview.delta.log.commits import predicates
 from lakeview.delta.properties import value
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.deep_clone import FileCopy, copy_files
-from lakeview.delta.write.deletion_vectors import Rearrangement
-from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.first_commit import clone
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.optimize import (
@@ -127,15 +125,14 @@ def _change(
 ) -> RowOutcome:
     name = "numDeletedRows" if assignments is None else "numUpdatedRows"
 
-    def do(rows: RowChanges, _: FileChanges) -> Sequence[Rearrangement]:
-        rows.counts[name] += change_files(rows, files, condition, assignments, system_clock)
-        return ()
+    def do(rows: RowChanges) -> None:
+        rows.counts[name] += change_files(rows, files, condition, assignments)
 
     return work.run(do)
 
 
 def _rewrite(work: RowWork, z_order_by: Sequence[str], group: Sequence[LiveFile]) -> RowOutcome:
-    return work.run(lambda rows, changes: rewrite(rows, changes, [group], z_order_by, system_clock))
+    return work.run(lambda rows: rewrite(rows.writer, rows.files, [group], z_order_by))
 
 
 _COPIED_BYTES = 256 << 20

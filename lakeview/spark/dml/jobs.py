@@ -84,7 +84,7 @@ def task_work(transaction: Transaction) -> Iterator[RowWork]:
         is_listed = not storage.remote
     finally:
         if is_listed:
-            flat = work.context.one_folder and not work.feed
+            flat = work.context.one_folder and not work.context.feed
             prefix = f"part-{write_id}" if flat else write_id
             remove_files(storage, prefix, one_folder=flat, besides=transaction.files.paths)
 

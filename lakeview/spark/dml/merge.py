@@ -103,7 +103,7 @@ class _Merging:
         self._plan = plan
         txn.begin_merge(plan)
         with txn.row_changes() as rows:
-            self._rows = MergeRows(plan, txn.schema, rows, txn.clock)
+            self._rows = MergeRows(plan, rows)
         self._keys = self._rows.check_keys()
         if not self._keys:
             raise InvalidRequestError(

@@ -9,15 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyroaring
 
-from lakeview.delta.write.deletion_vectors import Rearrangement
-from lakeview.delta.write.file_changes import FileChanges, paths_of
+from lakeview.delta.write.file_changes import paths_of
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.merge import Merge
 from lakeview.delta.write.merge_rows import MergeRows
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import RowOutcome, RowWork
-from lakeview.delta.write.writer import write_files
-from lakeview.model.clock import system_clock
 from lakeview.rows.batches import batches_of
 from lakeview.rows.matching import frame_of
 from lakeview.spark.dml.jobs import attempt, outcome_batch, parts_of
@@ -71,12 +68,11 @@ def _merge_files(
     counts: Counter[str] = Counter()
     matches = pyroaring.BitMap64()
 
-    def do(rows: RowChanges, _: FileChanges) -> Sequence[Rearrangement]:
-        merging = MergeRows(replace(plan, source=source), work.context.schema, rows, system_clock)
-        merging.change(list(files), rows.storage)
+    def do(rows: RowChanges) -> None:
+        merging = MergeRows(replace(plan, source=source), rows)
+        merging.change(list(files))
         counts.update(merging.counts)
         matches.update(ids.gather(list(merging.matched_source_rows)).to_list())
-        return ()
 
     done = work.run(do)
     del counts["numSourceRows"]
@@ -96,23 +92,22 @@ def _inserted_rows(
 ) -> MergeOutcome:
     counts: Counter[str] = Counter()
 
-    def do(rows: RowChanges, changes: FileChanges) -> Sequence[Rearrangement]:
+    def do(rows: RowChanges) -> None:
         def new_rows() -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 frame = pl.DataFrame(pl.from_arrow(batch))
                 unmet = [number not in matches for number in frame[ROW]]
                 source = frame.drop(ROW).filter(pl.Series(unmet, dtype=pl.Boolean))
-                merging = MergeRows(replace(plan, source=source), work.context.schema, rows, system_clock)
+                merging = MergeRows(replace(plan, source=source), rows)
                 tables: list[pa.Table] = []
                 merging.insert(tables.append)
                 counts.update(merging.counts)
                 for table in tables:
                     yield from batches_of(table)
 
-        adds = write_files(work.context, new_rows(), storage=rows.storage)
-        changes.adds += adds
-        changes.paths += paths_of(adds)
-        return ()
+        adds = rows.writer.write(new_rows())
+        rows.files.adds += adds
+        rows.files.paths += paths_of(adds)
 
     done = work.run(do)
     del counts["numSourceRows"]
