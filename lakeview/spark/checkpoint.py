@@ -9,8 +9,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from lakeview.delta.write.checkpoint.file_rows import Definition, shape_of
-from lakeview.delta.write.checkpoint.files import plan_checkpoint
-from lakeview.delta.write.checkpoint.parts import PART_BYTES, PackedActions, PartWork, finish_parts, part_work
+from lakeview.delta.write.checkpoint.files import finish_parts
+from lakeview.delta.write.checkpoint.parts import PART_BYTES, PackedActions, PartWork, part_work
+from lakeview.delta.write.checkpoint.plan import plan_checkpoint
 from lakeview.model.errors import LakeviewError
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml.jobs import OUTCOME, attempt, collect, outcome_batch, parts_frame, parts_of

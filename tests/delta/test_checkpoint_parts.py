@@ -14,9 +14,10 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.checkpoint.file_rows import Definition, shape_of
-from lakeview.delta.write.checkpoint.files import CheckpointPlan, plan_checkpoint
+from lakeview.delta.write.checkpoint.files import finish_parts
 from lakeview.delta.write.checkpoint.order import part_numbers, spark_hash
-from lakeview.delta.write.checkpoint.parts import PackedActions, PartFile, finish_parts, part_work
+from lakeview.delta.write.checkpoint.parts import PackedActions, PartFile, part_work
+from lakeview.delta.write.checkpoint.plan import CheckpointPlan, plan_checkpoint
 from lakeview.model.errors import LakeviewError
 from tests.builders.actions import add, txn
 from tests.builders.history import DeltaHistory

@@ -99,7 +99,7 @@ def test_a_log_that_cannot_be_tidied_keeps_its_rows(
     def full(*_: object, **__: object) -> list[object]:
         raise OSError("no space left")
 
-    monkeypatch.setattr("lakeview.delta.write.writer.FileWriter.write_conformed", full)
+    monkeypatch.setattr("lakeview.delta.write.optimize._rewrite", full)
     log.add(Entry(clock(), str(FEW - 1)))
     assert log.flush() == 1
     assert "audit could not be maintained: no space left" in caplog.text

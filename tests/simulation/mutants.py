@@ -169,14 +169,13 @@ MUTANTS = [
         "entry", "next_in_commit_time", "max(now, previous + timedelta(milliseconds=1))", "now"),
     # -- checkpoints
     _of("_last_checkpoint comes before its checkpoint", "checkpoint@plain!0",
-        "checkpoint.files", "_write_v1", 'table.storage.put(f"{LOG_FOLDER}/{name}", data)',
-        "point_at_parts(table, plan, 1, 1, 1); "
-        'table.storage.put(f"{LOG_FOLDER}/{name}", data)'),
+        "checkpoint.files", "write_checkpoint", "files = list(",
+        "replace_hint(table.storage, LastCheckpoint(plan.state.version, 1, 1, 1)); files = list("),
     _of("a checkpoint drops tombstones", "delete+checkpoint@vectors!0",
         "checkpoint.order", "SortedActions._drop_expired",
         'removes.filter(pl.col("modified") >= self._expired_before)', "removes.clear()"),
     _of("a checkpoint comes before its sidecars", "checkpoint@tracked!0",
-        "checkpoint.files", "_write_v2", 'table.storage.put(f"{SIDECARS}/{name}", data)', "pass"),
+        "checkpoint.parts", "PartWork.write_file", "storage.put(", "self.names and storage.put("),
     _of("a checkpoint that fails fails the commit", "append+append@due!1",
         "commit_loop", "follow_up", "return str(error)", "raise"),
     # -- cleanup

@@ -28,7 +28,7 @@ from lakeview.delta.log.paths import (
 )
 from lakeview.delta.log.times import CommitTimes, in_commit_start
 from lakeview.delta.properties import value
-from lakeview.delta.write.checkpoint.files import is_whole
+from lakeview.delta.write.checkpoint.plan import is_whole
 from lakeview.delta.write.conflicts import VACUUM_TIME
 from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Target

@@ -5,28 +5,16 @@ The adds and removes pass through in batches: neither their statistics nor their
 """
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
-from lakeview.delta.features import check_writable
-from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
-from lakeview.delta.log.log_segment import CheckpointFiles, checkpoint_hint, checkpoints_of, checksum
-from lakeview.delta.log.paths import (
-    LAST_CHECKPOINT,
-    LOG_FOLDER,
-    SIDECARS,
-    checkpoint_name,
-    checkpoint_part_name,
-    log_files,
-    v2_checkpoint_name,
-)
-from lakeview.delta.log.replay import Replay
-from lakeview.delta.log.times import CommitTimes, in_commit_start
-from lakeview.delta.properties import retention, value
-from lakeview.delta.write.checkpoint.order import SortedActions, part_without_file
+from lakeview.delta.log.log_segment import checkpoint_hint, checksum
+from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, v2_checkpoint_name
+from lakeview.delta.write.checkpoint.file_rows import shape_of
+from lakeview.delta.write.checkpoint.order import Group, SortedActions
 from lakeview.delta.write.checkpoint.other_actions import (
     STATE_ARROW_TYPES,
     V2_ARROW_TYPES,
@@ -35,18 +23,16 @@ from lakeview.delta.write.checkpoint.other_actions import (
     action_columns,
     state_actions,
 )
-from lakeview.delta.write.rules import active_features, check_may_write
+from lakeview.delta.write.checkpoint.parts import PartFile, PartWork, part_work
+from lakeview.delta.write.checkpoint.plan import CheckpointPlan, plan_checkpoint
+from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Progress, Target
-from lakeview.model import limits
-from lakeview.model.addresses import is_absolute
-from lakeview.model.errors import AccessDeniedError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.errors import AccessDeniedError, StoreUnavailableError, UnsupportedTableError
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage import Storage
 
 SIDECAR_ROWS = 262_144
 """Actions of a sidecar; a checkpoint of fewer has one."""
-
-_FEATURE = "v2Checkpoint"
 
 
 def write_checkpoint(
@@ -65,137 +51,56 @@ def write_checkpoint(
     """
     check_may_write(table)
     plan = plan_checkpoint(table, table.state(version), parts)
-    if plan.is_present:
-        return plan.state.version
-    with SortedActions(plan.state, plan.parts, plan.expired_before, progress) as actions:
-        if plan.is_v2:
-            _write_v2(table, plan, actions)
-        else:
-            _write_v1(table, plan, actions)
+    if not plan.is_present:
+        work = part_work(table, plan)
+        with SortedActions(plan, shape_of(work.definition), progress) as actions:
+            files = list(_write_files(table.storage, work, actions.groups()))
+        finish_parts(table, plan, files)
     return plan.state.version
 
 
-@dataclass(frozen=True)
-class CheckpointPlan:
-    """What is written of a state, and when its version was committed.
+def _write_files(storage: Storage, work: PartWork, groups: Iterable[Group]) -> Iterator[PartFile]:
+    """Every part of a V1 checkpoint is a file, also one without actions; no sidecar is without any."""
+    empty_parts = set(range(len(work.names)))
+    for part, of_part in groupby(groups if work.names else _by_sidecar(groups), key=itemgetter(0)):
+        empty_parts.discard(part)
+        yield work.write_file(storage, part, (group[1:] for group in of_part))
+    for part in empty_parts:
+        yield work.write_file(storage, part, ())
 
-    `names`: the files of a V1 checkpoint, none of a V2 one; `parts`: how many the file actions are divided into;
-    `is_present`: such a V1 checkpoint is there, and whole.
+
+def _by_sidecar(groups: Iterable[Group]) -> Iterator[Group]:
+    """Row groups, each with the number of its sidecar for a part."""
+    number = rows = 0
+    for _, kind, structs in groups:
+        if rows and rows + len(structs) > SIDECAR_ROWS:
+            number, rows = number + 1, 0
+        rows += len(structs)
+        yield number, kind, structs
+
+
+def finish_parts(table: Target, plan: CheckpointPlan, part_files: Iterable[PartFile]) -> None:
+    """Make the files of all parts a checkpoint: write the top file of a V2 one, and point `_last_checkpoint` at it.
+
+    StoreUnavailableError if a part of a V1 checkpoint is missing: the set is no checkpoint, and readers pass over it.
     """
-
-    state: Replay
-    timestamp: datetime | None
-    names: Sequence[str]
-    parts: int = 1
-    is_present: bool = False
-
-    @property
-    def is_v2(self) -> bool:
-        """Whether file actions go into sidecars."""
-        return not self.names
-
-    @property
-    def expired_before(self) -> int | None:
-        """The time, in milliseconds, before which a tombstone has expired by this version; None if none has."""
-        # "A tombstone expires when the creation timestamp of the delta file exceeds the expiration threshold added to
-        # the remove action timestamp"; one without a timestamp has expired
-        if self.timestamp is None:
-            return None
-        return milliseconds(self.timestamp - retention(self.state.properties))
-
-
-def plan_checkpoint(
-    table: Target, state: Replay, parts: int | None = None, *, most_parts: int | None = None
-) -> CheckpointPlan:
-    """What the checkpoint of a state is to be, as `write_checkpoint` says.
-
-    `most_parts`: divide it into so many where neither `parts` nor the table says otherwise. Deletes an incomplete
-    set of the same names. UnsupportedTableError where the table's protocol asks more of writers than is implemented: a
-    checkpoint would lose what an unknown feature records.
-    """
-    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
-    features = state.protocol.writer_features or ()
-    _check_parts(parts, _FEATURE in features)
-    is_v2 = _FEATURE in features and value(state.properties, "delta.checkpointPolicy") == "v2"
-    if parts is None and most_parts is not None and most_parts > 1 and _FEATURE not in features:
-        parts = min(most_parts, limits.CHECKPOINT_PARTS)
-    names = [] if is_v2 else _names(state.version, parts)
-    storage, version = table.storage, state.version
-    if names and (has_other_files(storage, version, names) or is_present(storage, version, names)):
-        return CheckpointPlan(state, None, names, len(names), is_present=True)
-    timestamp = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties)).of(state.version)
-    return CheckpointPlan(state, timestamp, names, len(names) or most_parts or 1)
-
-
-def _check_parts(parts: int | None, has_v2: bool) -> None:
-    if parts is not None and not 1 <= parts <= limits.CHECKPOINT_PARTS:
-        raise InvalidRequestError(
-            f"a checkpoint cannot be in {parts} parts",
-            fix=f"ask for 1 to {limits.CHECKPOINT_PARTS:,}",
-            kind="checkpoint-parts",
+    files = sorted(part_files, key=lambda file: file.part)
+    if plan.is_v2:
+        files.append(_write_top_file(table, plan, files))
+    elif [file.name for file in files] != list(plan.names):
+        raise StoreUnavailableError(
+            f"{len(files)} of {len(plan.names)} parts of checkpoint {plan.state.version} were written",
+            fix="write it again: readers pass over an incomplete checkpoint",
+            place=plan.names[0],
+            kind="incomplete-checkpoint",
         )
-    # "Multi-part checkpoints are not allowed for tables with v2Checkpoint"  delta protocol, V2 Checkpoint Table Feature
-    if parts is not None and has_v2:
-        raise InvalidRequestError(
-            "a table with the feature v2Checkpoint must not have checkpoints in parts",
-            fix="leave parts out; set delta.checkpointPolicy to v2 for sidecars",
-            kind="checkpoint-parts",
-        )
+    size, size_in_bytes = sum(file.actions for file in files), sum(file.size_in_bytes for file in files)
+    adds, parts = sum(file.adds for file in files), len(plan.names) if len(plan.names) > 1 else None
+    replace_hint(table.storage, LastCheckpoint(plan.state.version, size, size_in_bytes, adds, parts))
 
 
-def _names(version: int, parts: int | None) -> list[str]:
-    """The files of a V1 checkpoint."""
-    if parts in (None, 1):  # the kernel refuses a set of one part
-        return [checkpoint_name(version)]
-    return [checkpoint_part_name(version, part, parts) for part in range(1, parts + 1)]
-
-
-def _write_v1(table: Target, plan: CheckpointPlan, actions: SortedActions) -> None:
-    types = {**STATE_ARROW_TYPES, **actions.types}
-    size = size_in_bytes = 0
-    groups = actions.groups()
-    group = next(groups, None)
-    for part, name in enumerate(plan.names):
-        file = ActionFile(types, plan.state.properties)
-        if part == part_without_file(plan.parts):
-            file.write(action_columns(state_actions(plan.state, plan.timestamp)))
-        while group is not None and group[0] == part:
-            file.write({group[1]: group[2]})
-            group = next(groups, None)
-        data = file.close()
-        table.storage.put(f"{LOG_FOLDER}/{name}", data)
-        size, size_in_bytes = size + file.rows, size_in_bytes + len(data)
-    point_at_parts(table, plan, size, size_in_bytes, actions.adds)
-
-
-def point_at_parts(table: Target, plan: CheckpointPlan, size: int, size_in_bytes: int, adds: int) -> None:
-    """Point `_last_checkpoint` at a V1 checkpoint, all files of which are written: so many actions, bytes and adds."""
-    version = plan.state.version
-    parts = len(plan.names) if plan.names[0] != checkpoint_name(version) else None
-    replace_hint(table.storage, LastCheckpoint(version, size, size_in_bytes, adds, parts))
-
-
-@dataclass(frozen=True)
-class SidecarFile:
-    """A sidecar, or another file of a checkpoint, that is written: its name, bytes and actions."""
-
-    name: str
-    size_in_bytes: int
-    actions: int
-
-
-def _write_v2(table: Target, plan: CheckpointPlan, actions: SortedActions) -> None:
-    sidecars = []
-    for file in _sidecar_files(actions, plan.state.properties):
-        data = file.close()
-        name = f"{uuid.uuid4()}.parquet"
-        table.storage.put(f"{SIDECARS}/{name}", data)
-        sidecars.append(SidecarFile(name, len(data), file.rows))
-    write_top_file(table, plan, sidecars, actions.adds)
-
-
-def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[SidecarFile], adds: int) -> None:
-    """Write the file that makes sidecars a checkpoint, and point `_last_checkpoint` at it; `adds`: of them all.
+def _write_top_file(table: Target, plan: CheckpointPlan, sidecars: Iterable[PartFile]) -> PartFile:
+    """The file that makes sidecars a checkpoint.
 
     The sidecars are there before: when this file cannot be written, they stay, since a store that did not answer may
     have it all the same; log cleanup deletes them when no checkpoint names them.
@@ -211,24 +116,9 @@ def write_top_file(table: Target, plan: CheckpointPlan, sidecars: Sequence[Sidec
         top.append(("sidecar", fields))
     file = ActionFile({**STATE_ARROW_TYPES, **V2_ARROW_TYPES}, plan.state.properties)
     file.write(action_columns(top))
-    data = file.close()
-    table.storage.put(f"{LOG_FOLDER}/{v2_checkpoint_name(version, uuid.uuid4())}", data)
-    size = file.rows + sum(sidecar.actions for sidecar in sidecars)
-    size_in_bytes = len(data) + sum(sidecar.size_in_bytes for sidecar in sidecars)
-    replace_hint(table.storage, LastCheckpoint(version, size, size_in_bytes, adds))
-
-
-def _sidecar_files(actions: SortedActions, properties: Mapping[str, str]) -> Iterator[ActionFile]:
-    """Files of at most SIDECAR_ROWS, none without rows."""
-    file: ActionFile | None = None
-    for _, kind, structs in actions.groups():
-        if file is not None and file.rows + len(structs) > SIDECAR_ROWS:
-            yield file
-            file = None
-        file = file or ActionFile(actions.types, properties)
-        file.write({kind: structs})
-    if file is not None:
-        yield file
+    data, name = file.close(), v2_checkpoint_name(version, uuid.uuid4())
+    table.storage.put(f"{LOG_FOLDER}/{name}", data)
+    return PartFile(name, len(data), file.rows)
 
 
 class LastCheckpoint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -257,43 +147,3 @@ def replace_hint(storage: Storage, checkpoint: LastCheckpoint) -> None:
         # not written through to the disk, which takes as long as the checkpoint's own flushes: Delta Lake, deltalake,
         # the kernel and Sail list the log where a power cut left nothing whole here
         storage.put_hint(LAST_CHECKPOINT, msgspec.json.encode(msgspec.structs.replace(checkpoint, checksum=digest)))
-
-
-def is_whole(storage: Storage, checkpoint: Checkpoint) -> bool:
-    """Whether a table can be read from a checkpoint, as far as its footers, its protocol and metadata, and a listing of
-    the sidecars tell."""
-    if checkpoint.problem() is not None:
-        return False
-    try:
-        protocol, metadata = checkpoint.protocol_and_metadata()
-    except UNREADABLE:
-        return False
-    if protocol is None or metadata is None:
-        return False
-    present = {name for name, _, _ in storage.entries_from(SIDECARS)} if checkpoint.sidecars else set()
-    return all(is_absolute(name) or name in present for name in checkpoint.sidecars)
-
-
-def has_other_files(storage: Storage, version: int, names: Sequence[str]) -> bool:
-    """Whether a version has a whole V1 checkpoint in other files than these: in one, or in another number of parts. The
-    Delta kernel does not read a version with two: it takes the parts of one for those of the other ("should have 3
-    parts, but it has 2")."""
-    files = log_files(storage.entries_from(LOG_FOLDER, f"{version:020d}.checkpoint."))
-    others = checkpoints_of(f for f in files if f.kind in ("checkpoint", "part") and f.version == version)
-    return any(c.names != tuple(names) and is_whole(storage, Checkpoint(storage, c)) for c in others)
-
-
-def is_present(storage: Storage, version: int, names: Sequence[str]) -> bool:
-    """Whether all of these files are there and a whole checkpoint: readers may be at it, so it is not replaced.
-
-    Files of a set in parts that is not whole are deleted: beside parts of ours they would be taken for a checkpoint.
-    """
-    present = [name for name in names if storage.exists(f"{LOG_FOLDER}/{name}")]
-    if len(present) == len(names):
-        files = CheckpointFiles(version, tuple(names), (0,) * len(names))
-        if is_whole(storage, Checkpoint(storage, files)):
-            return True
-    if len(names) > 1:
-        for name in present:
-            storage.delete(f"{LOG_FOLDER}/{name}")
-    return False

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from lakeview.delta.log.file_actions import IDENTITY, not_replaced, rows_where
 from lakeview.delta.log.paths import encode_paths
 from lakeview.delta.log.replay import Replay
-from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition, action_types, shape_of
+from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Shape
+from lakeview.delta.write.checkpoint.plan import CheckpointPlan
 from lakeview.delta.write.target import Progress
 
 GROUP_ROWS = 32_768
@@ -153,24 +154,22 @@ _FEW_BYTES = 1 << 20
 
 
 class SortedActions:
-    """The adds and unexpired removes of a state, as row groups in their order. `adds`: how many adds.
+    """The adds and unexpired removes of a state, as row groups in their order.
 
-    `expired_before`: the time, in milliseconds, before which a tombstone has expired; None if none has. `progress`:
-    called with the actions of the row groups done, and of all. Few actions are
-    read and sorted at once; of many, first the identities, then batches of the rest (`benches/bench_contention.py`: a
-    checkpoint takes half the CPU time, which is the longest wait of an append; `benches/bench_checkpoints.py`: memory).
+    `progress`: called with the actions of the row groups done, and of all. Few actions are read and sorted at once; of
+    many, first the identities, then batches of the rest (`benches/bench_contention.py`: a checkpoint takes half the CPU
+    time, which is the longest wait of an append; `benches/bench_checkpoints.py`: memory).
     """
 
-    def __init__(self, state: Replay, parts: int, expired_before: int | None, progress: Progress | None = None) -> None:
-        self._state = state
+    def __init__(self, plan: CheckpointPlan, shape: Shape, progress: Progress | None = None) -> None:
+        self._state = state = plan.state
         self._progress = progress
-        self._expired_before = expired_before
-        self._shape = shape_of(Definition.of(state))
-        self._newest = state.small_tail(self._shape.columns)
+        self._expired_before = plan.expired_before
+        self._shape = shape
+        self._newest = state.small_tail(shape.columns)
         self._stack = ExitStack()
-        self.types = action_types(self._shape)
-        few = _few_actions(state, self._shape.columns, self._newest) if parts == 1 else None
-        self._groups = self._spool(parts) if few is None else self._sort(few)
+        few = _few_actions(state, shape.columns, self._newest) if plan.parts == 1 else None
+        self._groups = self._spool(plan.parts) if few is None else self._sort(few)
 
     def __enter__(self) -> SortedActions:
         return self
@@ -193,13 +192,12 @@ class SortedActions:
     def _sort(self, actions: pl.DataFrame) -> Iterator[Group]:
         adds = rows_where(actions, actions["added"])
         removes = self._drop_expired(rows_where(actions, ~actions["added"]))
-        self.adds, self._count = adds.height, adds.height + removes.height
+        self._count = adds.height + removes.height
         rows = {kind: of[identities(of).arg_sort()] for kind, of in (("add", adds), ("remove", removes)) if of.height}
         return ((0, kind, ACTION_STRUCTS[kind](of, self._shape).to_arrow()) for kind, of in rows.items())
 
     def _spool(self, parts: int) -> Iterator[Group]:
         adds, removes = self._state.adds_and_removes(self._newest)
-        self.adds = adds.height
         orders = {"add": FileOrder(adds, parts), "remove": FileOrder(self._drop_expired(removes), parts)}
         self._count = sum(order.count for order in orders.values())
         return self._each(orders)

@@ -168,23 +168,8 @@ class ActionFile:
 def _repeating_leaves(schema: pa.Schema) -> list[str]:
     """The leaves that are worth a dictionary: values of others hardly repeat, and one of them is only tried and given
     up. A schema is that of all tables without structs of statistics."""
-    return [leaf for leaf in _leaves(schema) if any(part in _DICTIONARIES for part in leaf.split("."))]
-
-
-def _leaves(schema: pa.Schema) -> list[str]:
-    leaves: list[str] = []
-
-    def walk(type_: pa.DataType, path: str) -> None:
-        if pa.types.is_struct(type_):
-            for field in type_:
-                walk(field.type, f"{path}.{field.name}")
-        elif pa.types.is_map(type_):
-            leaves.extend((f"{path}.key_value.key", f"{path}.key_value.value"))
-        elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
-            leaves.append(f"{path}.list.element")
-        else:
-            leaves.append(path)
-
-    for field in schema:
-        walk(field.type, field.name)
-    return leaves
+    sink = BytesIO()
+    pq.ParquetWriter(sink, schema, store_schema=False).close()
+    leaves = pq.ParquetFile(sink).schema
+    paths = [leaves.column(number).path for number in range(len(leaves))]
+    return [path for path in paths if any(part in _DICTIONARIES for part in path.split("."))]

@@ -1,7 +1,8 @@
-"""A checkpoint that several processes write: files of the log to actions by part, and a part's actions to its file.
+"""The actions of a part of a checkpoint to its file; and, where several processes write it, files of the log to actions
+by part.
 
-The parts and the order in them are those of `write_checkpoint`, so that both make the same V1 files, byte for byte. The
-actions of a part are in memory at once.
+The parts and the order in them are the same, so that these make the same V1 files as `write_checkpoint`, byte for byte,
+but with the actions of a part in memory at once.
 """
 
 import uuid
@@ -16,7 +17,6 @@ from lakeview.delta.log.checkpoint_files import CheckpointPiece
 from lakeview.delta.log.file_actions import not_replaced
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS
 from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Definition, Shape, action_types, shape_of
-from lakeview.delta.write.checkpoint.files import CheckpointPlan, SidecarFile, point_at_parts, write_top_file
 from lakeview.delta.write.checkpoint.order import GROUP_ROWS, identities, part_numbers, part_without_file
 from lakeview.delta.write.checkpoint.other_actions import (
     STATE_ARROW_TYPES,
@@ -25,8 +25,9 @@ from lakeview.delta.write.checkpoint.other_actions import (
     action_columns,
     state_actions,
 )
+from lakeview.delta.write.checkpoint.plan import CheckpointPlan
 from lakeview.delta.write.target import Target
-from lakeview.model.errors import StoreUnavailableError
+from lakeview.storage import Storage
 from lakeview.storage.access import StoreAccess
 
 PART_BYTES = 32 << 20
@@ -48,11 +49,14 @@ class PackedActions:
 
 
 @dataclass(frozen=True)
-class PartFile(SidecarFile):
-    """The file of a part, and the adds among its actions."""
+class PartFile:
+    """A file of a checkpoint that is written: its name, bytes and actions, the adds among these, and its part."""
 
-    part: int
-    adds: int
+    name: str
+    size_in_bytes: int
+    actions: int
+    adds: int = 0
+    part: int = -1
 
 
 @dataclass(frozen=True)
@@ -92,21 +96,24 @@ class PartWork:
         frames: dict[str, list[pa.Table]] = {kind: [] for kind in ACTION_STRUCTS}
         for actions in pieces:
             frames[actions.kind].append(pa.ipc.open_file(BytesIO(actions.data)).read_all())
+        groups = ((kind, structs) for kind, tables in frames.items() for structs in _groups(tables, kind))
+        return self.write_file(self.access.open(self.root, self.roots), part, groups)
+
+    def write_file(self, storage: Storage, part: int, groups: Iterable[tuple[str, pa.Array]]) -> PartFile:
+        """Write the file of a part: of a V1 one with the actions that are no files, where it is the one that has them.
+        `groups`: kind and structs of each row group."""
         types = action_types(shape_of(self.definition))
-        properties = self.definition.metadata.properties
-        file = ActionFile({**STATE_ARROW_TYPES, **types} if self.names else types, properties)
+        file = ActionFile({**STATE_ARROW_TYPES, **types} if self.names else types, self.definition.metadata.properties)
         if self.names and part == part_without_file(self.parts):
             file.write(action_columns(self.others))
-        before = file.rows
         adds = 0
-        for kind, tables in frames.items():
-            for structs in _groups(tables, kind):
-                file.write({kind: structs})
-            adds = file.rows - before if kind == "add" else adds
+        for kind, structs in groups:
+            file.write({kind: structs})
+            adds += len(structs) if kind == "add" else 0
         data = file.close()
         name = self.names[part] if self.names else f"{uuid.uuid4()}.parquet"
-        self.access.open(self.root, self.roots).put(f"{LOG_FOLDER if self.names else SIDECARS}/{name}", data)
-        return PartFile(name, len(data), file.rows, part, adds)
+        storage.put(f"{LOG_FOLDER if self.names else SIDECARS}/{name}", data)
+        return PartFile(name, len(data), file.rows, adds, part)
 
     def _pack(self, actions: pl.DataFrame, kind: str, shape: Shape) -> Iterator[PackedActions]:
         if kind == "remove" and self.expired_before is not None:
@@ -163,24 +170,3 @@ def part_work(table: Target, plan: CheckpointPlan) -> PartWork:
         tuple(storage.config.roots),
         StoreAccess.of(storage),
     )
-
-
-def finish_parts(table: Target, plan: CheckpointPlan, part_files: Sequence[PartFile]) -> None:
-    """Make the files of all parts a checkpoint: write the top file of a V2 one, and point `_last_checkpoint` at it.
-
-    StoreUnavailableError if a part of a V1 checkpoint is missing: the set is no checkpoint, and readers pass over it.
-    """
-    files = sorted(part_files, key=lambda file: file.part)
-    if not plan.is_v2 and [file.name for file in files] != list(plan.names):
-        raise StoreUnavailableError(
-            f"{len(files)} of {len(plan.names)} parts of checkpoint {plan.state.version} were written",
-            fix="write it again: readers pass over an incomplete checkpoint",
-            place=plan.names[0],
-            kind="incomplete-checkpoint",
-        )
-    size, size_in_bytes = sum(file.actions for file in files), sum(file.size_in_bytes for file in files)
-    adds = sum(file.adds for file in files)
-    if plan.is_v2:
-        write_top_file(table, plan, files, adds)
-    else:
-        point_at_parts(table, plan, size, size_in_bytes, adds)
