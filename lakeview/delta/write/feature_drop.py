@@ -7,10 +7,9 @@ from datetime import timedelta
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.properties import value
 from lakeview.delta.write.checkpoint import write_checkpoint
-from lakeview.delta.write.feature_files import REWRITTEN
 from lakeview.delta.write.feature_removal import (
     HISTORY,
-    OPERATIONS,
+    REMOVALS,
     check_removable,
     check_unused,
     is_of_history,
@@ -54,11 +53,12 @@ def _drop(
             f"no reader needs {feature} for earlier versions of {address}: no history has to go",
             fix="leave truncate_history out", place=feature, kind="truncate-history",
         )  # fmt: skip
-    if feature in OPERATIONS and any(own := traces(feature, state)):
+    removal = REMOVALS[feature]
+    if removal.operation is not None and any(own := traces(feature, state)):
         parameters = {"properties": json_text(own.properties)} if own.properties else {}
-        with begin(OPERATIONS[feature], parameters=parameters, clock=clock) as txn:
+        with begin(removal.operation, parameters=parameters, clock=clock) as txn:
             txn.remove_traces(feature)
-    if feature in REWRITTEN:
+    if removal.is_rewritten:
         with begin("REORG", parameters=_REORG, clock=clock) as txn:
             txn.rewrite_files(feature)
     if marks_columns(feature, state.metadata):

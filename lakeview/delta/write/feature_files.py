@@ -17,10 +17,7 @@ from lakeview.rows.casts import kind_of
 from lakeview.rows.field_places import Match, field_places
 
 MAPPING, _VECTORS = "columnMapping", "deletionVectors"
-
-REWRITTEN = frozenset({_VECTORS, "typeWidening", "typeWidening-preview"})
-"""Features without which their files are read right once they were written again; the names of mapped columns change at
-the same time in all files and the schema."""
+"""Features; the names of mapped columns change at the same time in all files and the schema."""
 
 _MAPPED_ONLY = " ,;{}()\n\t="
 """What no name of a column may hold without column mapping, in Delta Lake: its Parquet writer refuses them."""

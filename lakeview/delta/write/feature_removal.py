@@ -23,30 +23,58 @@ from lakeview.delta.write.rules import active_features, with_required
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import choices
 
-OF_WRITERS = frozenset(
-    {
-        "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "checkpointProtection", "clustering",
-        "domainMetadata", "generatedColumns", "identityColumns", "inCommitTimestamp", "invariants",
-        "materializePartitionColumns", "rowTracking", "vacuumProtocolCheck",
-    }
-)  # fmt: skip
-"""Features of which readers need nothing; what earlier versions did with them makes no difference."""
-
-OF_READERS = frozenset(
-    {
-        "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
-        "variantType",
-    }
-)  # fmt: skip
-"""Features that readers need for every version that used them, also to read a later one from the log."""
-
 HISTORY = "drop-feature-history"
 """The kind of a refusal for what earlier versions did, which the log still has."""
 
-COLUMN_METADATA: Mapping[str, str] = {
-    "columnMapping": "delta.columnMapping.", "typeWidening": TYPE_CHANGES, "typeWidening-preview": TYPE_CHANGES,
+
+class Removal(NamedTuple):
+    """What it takes to drop a feature.
+
+    `of_readers`: readers need it for every version that used it, also to read a later one from the log; else they need
+    nothing, and what earlier versions did with it makes no difference. `operation`: that of the commit by which its
+    traces go, before the one that drops it: a domain that is removed, and files without the ids they had, are actions
+    that the feature itself allows. `unset_before`, `unset_with`: properties that go by that commit, and by the one that
+    drops the feature. `domain`: what it keeps. `mark`: how the keys begin that it marks columns with.
+    `is_rewritten`: files are read right without it once they were written again.
+    """
+
+    of_readers: bool = False
+    operation: str | None = None
+    unset_before: tuple[str, ...] = ()
+    unset_with: tuple[str, ...] = ()
+    domain: str | None = None
+    mark: str | None = None
+    is_rewritten: bool = False
+
+
+_UNSET = "UNSET TBLPROPERTIES"
+_WIDENING = Removal(True, _UNSET, ("delta.enableTypeWidening",), mark=TYPE_CHANGES, is_rewritten=True)
+_TIMES = ("delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion")
+
+REMOVALS: Mapping[str, Removal] = {
+    **dict.fromkeys(
+        (
+            "allowColumnDefaults", "appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns",
+            "identityColumns", "invariants", "materializePartitionColumns", "vacuumProtocolCheck",
+        ),
+        Removal(),
+    ),
+    "checkpointProtection": Removal(unset_with=("delta.requireCheckpointProtectionBeforeVersion",)),
+    "clustering": Removal(operation="CLUSTER BY", domain=CLUSTERING),
+    "columnMapping": Removal(of_readers=True, mark="delta.columnMapping."),
+    "deletionVectors": Removal(True, _UNSET, ("delta.enableDeletionVectors",), is_rewritten=True),
+    "domainMetadata": Removal(operation="DOMAIN METADATA CLEANUP"),
+    "inCommitTimestamp": Removal(unset_with=(*_TIMES, "delta.inCommitTimestampEnablementTimestamp")),
+    "rowTracking": Removal(
+        False, "ROW TRACKING UNBACKFILL", (ROW_TRACKING, *MATERIALIZED.values()), (SUSPENDED,), DOMAIN
+    ),
+    "timestampNtz": Removal(of_readers=True),
+    "typeWidening": _WIDENING,
+    "typeWidening-preview": _WIDENING,
+    "v2Checkpoint": Removal(True, _UNSET, ("delta.checkpointPolicy",)),
+    "variantType": Removal(of_readers=True),
 }  # fmt: skip
-"""Features that columns are marked with, and how the keys of their metadata begin."""
+"""The features that are dropped here."""
 
 _PROTECTION, _PROTECTED_BEFORE = "checkpointProtection", "delta.requireCheckpointProtectionBeforeVersion"
 _CHUNK = 256
@@ -71,7 +99,7 @@ def check_removable(feature: str, protocol: Protocol, address: str) -> None:
             place=feature,
             kind="unknown-feature",
         )
-    if feature not in OF_WRITERS | OF_READERS:
+    if feature not in REMOVALS:
         raise _refusal(feature, address, "it is not one that lakeview removes")
     for other in sorted(features - {feature}):
         if feature in with_required(frozenset({other})):
@@ -80,7 +108,7 @@ def check_removable(feature: str, protocol: Protocol, address: str) -> None:
 
 def is_of_history(feature: str) -> bool:
     """Whether what earlier versions did matters: readers need the feature to read those, or it protects them."""
-    return feature in OF_READERS or feature == _PROTECTION
+    return feature == _PROTECTION or REMOVALS[feature].of_readers
 
 
 def protocol_without(
@@ -96,7 +124,7 @@ def protocol_without(
     check_removable(feature, definition.protocol, address)
     for metadata in (state.metadata, definition.metadata):
         check_unused(feature, state, metadata, address)
-    if feature in OF_READERS:
+    if REMOVALS[feature].of_readers:
         _check_history(feature, state.version, log, state_of)
     if feature == _PROTECTION:
         _check_protected(state, log)
@@ -109,7 +137,7 @@ def check_unused(feature: str, state: Replay, metadata: Metadata, address: str) 
     configuration = metadata.configuration or {}
     last = last_properties(feature, metadata.properties)
     rest = msgspec.structs.replace(metadata, configuration={k: v for k, v in configuration.items() if k not in last})
-    if _is_used(feature, rest) or (feature in OPERATIONS and any(traces(feature, state)[1:])):
+    if _is_used(feature, rest) or any(traces(feature, state)[1:]):
         raise InvalidRequestError(
             f"{address} uses {feature}: its properties, its columns, their metadata, its domains or its files say so",
             fix="unset the property, or drop the constraints or columns first; the table's own drop_feature removes "
@@ -121,7 +149,7 @@ def check_unused(feature: str, state: Replay, metadata: Metadata, address: str) 
 
 def marks_columns(feature: str, metadata: Metadata) -> bool:
     """Whether columns or properties have what a feature marks columns with."""
-    mark = COLUMN_METADATA.get(feature)
+    mark = REMOVALS[feature].mark
     return mark is not None and (_marks_schema(mark, metadata) or any(k.startswith(mark) for k in metadata.properties))
 
 
@@ -131,7 +159,8 @@ def _marks_schema(mark: str, metadata: Metadata) -> bool:
 
 
 def _is_used(feature: str, metadata: Metadata) -> bool:
-    in_schema = feature in COLUMN_METADATA and _marks_schema(COLUMN_METADATA[feature], metadata)
+    mark = REMOVALS[feature].mark
+    in_schema = mark is not None and _marks_schema(mark, metadata)
     feature = feature.removesuffix("-preview")
     return in_schema or feature in {name.removesuffix("-preview") for name in active_features(metadata)}
 
@@ -207,29 +236,6 @@ def _refusal(
     )
 
 
-OPERATIONS: Mapping[str, str] = {
-    "clustering": "CLUSTER BY", "domainMetadata": "DOMAIN METADATA CLEANUP", "rowTracking": "ROW TRACKING UNBACKFILL",
-    **dict.fromkeys(("v2Checkpoint", "deletionVectors", "typeWidening", "typeWidening-preview"), "UNSET TBLPROPERTIES"),
-}  # fmt: skip
-"""Features whose traces go by a commit of their own, before the one that drops the feature, and its operation: a domain
-that is removed, and files without the ids they had, are actions that the feature itself allows."""
-
-_UNSET_BEFORE: Mapping[str, tuple[str, ...]] = {
-    "v2Checkpoint": ("delta.checkpointPolicy",), "deletionVectors": ("delta.enableDeletionVectors",),
-    "rowTracking": (ROW_TRACKING, *MATERIALIZED.values()),
-    **dict.fromkeys(("typeWidening", "typeWidening-preview"), ("delta.enableTypeWidening",)),
-}  # fmt: skip
-_UNSET_WITH: Mapping[str, tuple[str, ...]] = {
-    "inCommitTimestamp": (
-        "delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion",
-        "delta.inCommitTimestampEnablementTimestamp",
-    ),
-    "rowTracking": (SUSPENDED,),
-    "checkpointProtection": ("delta.requireCheckpointProtectionBeforeVersion",),
-}  # fmt: skip
-_DOMAINS: Mapping[str, str] = {"clustering": CLUSTERING, "rowTracking": DOMAIN}
-
-
 class Traces(NamedTuple):
     """What a version keeps for a feature: `properties`, and the live `domains`; `ids`: whether files have row ids."""
 
@@ -251,16 +257,16 @@ def traces(feature: str, state: Replay) -> Traces:
     if feature == "domainMetadata":
         _check_understood(domains["domain"])
     else:
-        domains = domains.filter(domains["domain"] == _DOMAINS.get(feature, ""))
+        domains = domains.filter(domains["domain"] == (REMOVALS[feature].domain or ""))
     removals = tuple(DomainMetadata(name, text, removed=True) for name, text in domains.iter_rows())
-    properties = tuple(name for name in _UNSET_BEFORE.get(feature, ()) if name in state.properties)
+    properties = tuple(name for name in REMOVALS[feature].unset_before if name in state.properties)
     ids = feature == "rowTracking" and bool(state.adds(["base_row_id"])["base_row_id"].is_not_null().any())
     return Traces(properties, removals, ids)
 
 
 def is_understood(domain: str) -> bool:
     """Whether it is known here what a domain is for, or it is none of the system's."""
-    return domain in _DOMAINS.values() or not domain.startswith("delta.")
+    return domain in (CLUSTERING, DOMAIN) or not domain.startswith("delta.")
 
 
 def _check_understood(domains: pl.Series) -> None:
@@ -277,5 +283,5 @@ def _check_understood(domains: pl.Series) -> None:
 
 def last_properties(feature: str, properties: Mapping[str, str]) -> dict[str, str | None]:
     """The properties that mean nothing without the feature and go with it, each to be unset."""
-    names = (f"delta.feature.{feature}", *_UNSET_WITH.get(feature, ()))
+    names = (f"delta.feature.{feature}", *REMOVALS[feature].unset_with)
     return dict.fromkeys(name for name in names if name in properties)

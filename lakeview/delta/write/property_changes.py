@@ -12,7 +12,7 @@ from lakeview.delta.log.actions import supported_features
 from lakeview.delta.properties import PROPERTIES, Effect
 from lakeview.delta.write.checkpoint.struct_statistics import with_documents
 from lakeview.delta.write.feature_files import MAPPING, check_plain_names, files_of
-from lakeview.delta.write.feature_removal import COLUMN_METADATA, OPERATIONS, last_properties, protocol_without, traces
+from lakeview.delta.write.feature_removal import REMOVALS, last_properties, protocol_without, traces
 from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.live_files import LiveFile, live_files
 from lakeview.delta.write.optimize import rewrite_each
@@ -124,7 +124,7 @@ class PropertyChanges(PendingCommit):
         if properties := last_properties(feature, self.definition.properties):
             self.definition.change_properties(properties)
         self.definition.protocol = protocol
-        self.intent.drops_domains = self.intent.drops_domains or feature in OPERATIONS
+        self.intent.drops_domains = self.intent.drops_domains or REMOVALS[feature].operation is not None
         self.intent.reads_metadata = True
 
     def remove_traces(self, feature: str) -> None:
@@ -152,7 +152,9 @@ class PropertyChanges(PendingCommit):
         if feature == MAPPING:
             check_plain_names(self.schema)
         files, clustering = files_of(feature, self), self._clustering
-        self.definition.remove_column_metadata(COLUMN_METADATA[feature])
+        mark = REMOVALS[feature].mark
+        assert mark is not None, f"columns are not marked with {feature}"
+        self.definition.remove_column_metadata(mark)
         self.domains += [clustering_domain(self.schema, clustering)] if clustering else []
         self.reads(pl.lit(value=True))
         rewrite_each(self, files)
