@@ -19,12 +19,13 @@ from lakeview.delta.write.evolution import merge_schemas
 from lakeview.delta.write.row_rules import null_for_empty
 from lakeview.delta.write.rules import property_features
 from lakeview.delta.write.transaction import Transaction
-from lakeview.delta.write.whole_files import partition_condition, select_rows
+from lakeview.delta.write.whole_files import partition_condition
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
 from lakeview.predicates import predicate
 from lakeview.rows.conform import check_columns_fit, conform_batch
+from lakeview.rows.matching import frame_of, matching_rows
 from lakeview.spark.options import WriteOptions
 from lakeview.storage import open_storage
 
@@ -173,8 +174,7 @@ class Replacement:
             table_rows = conform_batch(rows, schema, fill_missing=self.context.fill_missing, first=first)
             first += batch.num_rows
             table_rows = null_for_empty(table_rows, schema, self.context.partition_columns)
-            values = pl.DataFrame(pl.from_arrow(table_rows))
-            outside = batch.num_rows - int(select_rows(values, batch.num_rows, condition).sum() or 0)
+            outside = batch.num_rows - int(matching_rows(frame_of(table_rows), condition).sum())
             if outside:
                 raise _outside(f"{outside:,} rows are", where)
             yield batch
@@ -204,7 +204,8 @@ class Replacement:
             texts = [(add.partition_values or {}).get(field.stored_name) for add in adds]
             values[name] = parse_values(pl.Series(name, texts, pl.String()), field.type)
         condition = partition_condition(where, self.context.schema, list(values))
-        inside = select_rows(pl.DataFrame(values), len(adds), condition).fill_null(value=False)
+        columns = [series.alias(name) for name, series in values.items()]
+        inside = matching_rows(pl.DataFrame(height=len(adds)).with_columns(columns), condition)
         if not inside.all():
             stray = {name: series.filter(~inside)[0] for name, series in values.items()}
             raise _outside(f"rows of partition {stray} are", where)

@@ -248,6 +248,7 @@ def test_a_condition_that_selects_nothing_commits_nothing(tmp_path: Path) -> Non
     table = make_table(tmp_path, {}, ("city",))
     assert table.delete("id > 1000") is None
     assert table.delete("city = 'Atlantis'") is None
+    assert table.delete("NULL") is None
     with table.transaction() as txn:
         assert txn.remove("city = 'Atlantis'") == 0
     assert table.latest_version == 2

@@ -18,13 +18,13 @@ from lakeview.delta.write.optimize import TARGET_BYTES, optimize
 from lakeview.delta.write.restore import check_no_vacuum, check_target, restore
 from lakeview.delta.write.row_operations import RowOutcome, RowWork, change_rows, merge_rows, recompute_statistics
 from lakeview.delta.write.target import Progress
-from lakeview.delta.write.whole_files import EVERY, WholeFiles, select_rows
+from lakeview.delta.write.whole_files import EVERY, WholeFiles
 from lakeview.model.arguments import integer_of, names_of, optional_integer, text_of
 from lakeview.model.errors import ConstraintViolationError
 from lakeview.model.snapshot import milliseconds
 from lakeview.predicates.row_wise import row_wise
 from lakeview.rows.batches import Frame, batches_of, frame_from
-from lakeview.rows.matching import check_condition
+from lakeview.rows.matching import check_condition, frame_of, matching_rows
 from lakeview.storage.access import StoreAccess
 
 
@@ -89,8 +89,7 @@ class Transaction(WholeFiles):
             list(writer.conformed_rows(batches_of(frame), self._allocate)),
             schema=self.schema.as_nullable().to_arrow(),
         )
-        values = pl.DataFrame(pl.from_arrow(rows.select(names)))
-        outside = rows.num_rows - (select_rows(values, rows.num_rows, expression).sum() if rows.num_rows else 0)
+        outside = rows.num_rows - int(matching_rows(frame_of(rows.select(names)), expression).sum())
         if outside:
             raise ConstraintViolationError(
                 f"{outside:,} rows lie outside {where!r}, which the overwrite replaces",

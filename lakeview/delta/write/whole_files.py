@@ -16,10 +16,10 @@ from lakeview.delta.write.create import check_definition, check_schema
 from lakeview.delta.write.file_changes import REMOVAL_COLUMNS
 from lakeview.delta.write.rules import FEATURE, changed_domain
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
-from lakeview.model.schema import Schema, polars_type
-from lakeview.predicates.evaluation import not_evaluated
+from lakeview.model.schema import Schema
 from lakeview.predicates.query import is_nameable
 from lakeview.predicates.row_wise import row_wise
+from lakeview.rows.matching import check_condition, matching_rows
 
 EVERY = pl.lit(value=True)
 """The condition that is true of every row."""
@@ -130,8 +130,8 @@ class WholeFiles(ColumnChanges):
         return partition_condition(where, self.schema, self.definition.partition_columns)
 
     def _select(self, live: pl.DataFrame, expression: pl.Expr) -> pl.Series:
-        values = pl.DataFrame(partition_columns(live["partition_values"], self.definition.partitions))
-        return select_rows(values, live.height, expression)
+        columns = partition_columns(live["partition_values"], self.definition.partitions)
+        return matching_rows(pl.DataFrame(height=live.height).with_columns(columns), expression)
 
     def _files_at(self, live: pl.DataFrame, paths: Sequence[str]) -> pl.DataFrame:
         keys = canonical(pl.Series("key", list(paths), dtype=pl.String), self._storage.root)
@@ -201,9 +201,6 @@ def _live_rows(files: pl.DataFrame) -> int | None:
 
 _MOST_PARTITIONS = 100
 
-_KIND = "bad-predicate"
-"""As conditions that cannot be read at all."""
-
 
 def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> pl.Expr:
     """The condition, if it is one on partition columns alone, and true or false for every value they can have.
@@ -222,18 +219,8 @@ def partition_condition(where: str | pl.Expr, schema: Schema, partitions: Sequen
             place="where",
             kind="not-a-partition-column",
         )
-    _check_evaluates(expression, where, schema, partitions)
+    check_condition(expression, schema, str(where))
     return expression
-
-
-def select_rows(values: pl.DataFrame, rows: int, condition: pl.Expr) -> pl.Series:
-    """Which rows the condition selects: true, false, or null where it is neither. `values`: their partition values.
-
-    A condition without any column selects all rows or none, as does one on a table without partition columns.
-    InvalidRequestError (kind bad-predicate) if a value cannot be converted as the condition asks.
-    """
-    mask = _evaluate(values, condition, "the condition")
-    return mask if mask.len() == rows else pl.Series("chosen", [mask[0]] * rows, dtype=pl.Boolean)
 
 
 def one_of(partitions: pl.DataFrame) -> pl.Expr:
@@ -249,19 +236,3 @@ def one_of(partitions: pl.DataFrame) -> pl.Expr:
             same &= column.is_null() if part is None else column == pl.lit(part, partitions[name].dtype)
         condition |= same
     return condition
-
-
-def _check_evaluates(expression: pl.Expr, where: str | pl.Expr, schema: Schema, partitions: Sequence[str]) -> None:
-    empty = pl.DataFrame(schema={name: polars_type(schema[name].type) for name in partitions})
-    dtype = _evaluate(empty, expression, str(where)).dtype
-    if dtype != pl.Boolean:
-        raise InvalidRequestError(
-            f"{where!s} is {dtype}, not true or false", fix="write a comparison", place="where", kind=_KIND
-        )
-
-
-def _evaluate(values: pl.DataFrame, condition: pl.Expr, name: str) -> pl.Series:
-    try:
-        return values.select(condition.alias("chosen")).to_series()
-    except pl.exceptions.PolarsError as error:
-        raise not_evaluated(name, error, "compare partition columns with values of their own types") from error

@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
 
-from lakeview.delta.write.whole_files import select_rows
 from lakeview.model.errors import InvalidRequestError, RuleError
 from lakeview.model.schema import Schema
 from lakeview.predicates import predicate
+from lakeview.rows import matching
 from lakeview.spark.arrow_functions import map_batches
 from lakeview.spark.pipelines.config import REMOVING, Action, Expectation
 from lakeview.spark.types import column, from_spark
@@ -64,20 +64,15 @@ def check_rules(rules: Sequence[Expectation], schema: Schema) -> None:
 
 def check_condition(condition: str, schema: Schema) -> None:
     """InvalidRequestError for a condition that cannot be evaluated for rows of this schema."""
-    if _holds(pl.DataFrame(schema=schema.to_polars()), condition, schema).dtype != pl.Boolean:
-        raise InvalidRequestError(f"{condition} is no condition", fix="write a comparison")
+    matching.check_condition(predicate(condition, schema), schema, condition)
 
 
 def failed_rows(rows: pl.DataFrame, condition: str, schema: Schema) -> pl.Series:
     """Which rows do not satisfy a condition: where it is false and where it is null, as a constraint of SQL's would be
     on a column that may not be null."""
-    return ~_holds(rows, condition, schema).fill_null(value=False)
-
-
-def _holds(rows: pl.DataFrame, condition: str, schema: Schema) -> pl.Series:
     expression = predicate(condition, schema)
     names = list(dict.fromkeys(expression.meta.root_names()))
-    return select_rows(rows.select(cs.by_name(names)) if names else rows, rows.height, expression)
+    return ~matching.matching_rows(rows.select(cs.by_name(names)) if names else rows, expression)
 
 
 def failures(batch: pa.RecordBatch, conditions: Sequence[tuple[int, str]], schema: Schema) -> list[list[int]]:
