@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from lakeview.model import limits
 from lakeview.model.errors import CorruptTableError
+from lakeview.rows.arrays import plain
 from lakeview.rows.variant import literals
 from lakeview.rows.variant.encoding import (
     BrokenVariantError,
@@ -42,13 +43,13 @@ def variant_text(array: pa.StructArray, column: str = "variant") -> pa.StringArr
     the infinities are words; fields of an object stand in the order of their names. CorruptTableError (kind
     corrupt-variant) names the column and the row of the array, counted from 0, that is no variant.
     """
-    texts = _Texts(_plain(array), column).rows("null")
+    texts = _Texts(plain(array), column).rows("null")
     return pa.array(texts, pa.string())
 
 
 def children_of(array: pa.StructArray) -> dict[str, pa.Array]:
     """The fields of a struct by name ("must be accessed by name, not by position"), null where the struct is."""
-    return {f.name: _plain(child) for f, child in zip(array.type, array.flatten(), strict=True)}
+    return {f.name: plain(child) for f, child in zip(array.type, array.flatten(), strict=True)}
 
 
 class ShreddedColumn(ABC, Generic[_Form]):
@@ -111,7 +112,7 @@ class ShreddedColumn(ABC, Generic[_Form]):
             return [None if v is None else self._whole(row, v) for v, row in zip(values, rows, strict=True)]
         if pa.types.is_struct(typed_values.type):
             forms = self._objects(typed_values, values, rows, depth)
-        elif pa.types.is_list(typed_values.type) or pa.types.is_large_list(typed_values.type):
+        elif pa.types.is_list(typed_values.type):
             forms = self._lists(typed_values, rows, depth)
         else:
             forms = self._primitives(typed_values)
@@ -157,7 +158,7 @@ class ShreddedColumn(ABC, Generic[_Form]):
         return objects
 
     def _lists(self, typed_values: pa.ListArray, rows: Sequence[int], depth: int) -> list[_Form | None]:
-        element = _plain(pc.list_flatten(typed_values))
+        element = plain(pc.list_flatten(typed_values))
         if not pa.types.is_struct(element.type):
             raise self._shredding_error(f"elements of it are {element.type}, a struct was expected")
         parents = [rows[i] for i in pc.list_parent_indices(typed_values).to_pylist()]
@@ -252,13 +253,6 @@ class _Texts(ShreddedColumn[str]):
 
     def _list(self, row: int, elements: Sequence[str | None]) -> str:  # noqa: ARG002
         return f"[{','.join('null' if text is None else text for text in elements)}]"
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    """Without the wrappings a file may ask for: extension types, dictionaries."""
-    if isinstance(array, pa.ExtensionArray):
-        return _plain(array.storage)
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _storage_type(type_: pa.DataType) -> pa.DataType:
