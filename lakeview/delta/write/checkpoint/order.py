@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import heapq
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from itertools import pairwise, starmap
+from itertools import pairwise
 from operator import itemgetter
 
 import numpy as np
@@ -25,48 +25,8 @@ from lakeview.delta.write.target import Progress
 GROUP_ROWS = 32_768
 """Actions of a row group: with statistics, some tens of megabytes before they are compressed."""
 
-
-class FileOrder:
-    """Where each file of one kind of action (live, or removed) stands: by part, then by path and deletion vector.
-
-    The part is the one that the protocol says. Places are numbered through all parts; each group of them is of one
-    part, and has at most GROUP_ROWS.
-    """
-
-    def __init__(self, files: pl.DataFrame, parts: int = 1) -> None:
-        """`files`: FILE_ACTIONS, of which `key` and `deletion_vector` are used."""
-        names = identities(files)
-        order = names.arg_sort()
-        self._names = names.gather(order)
-        del names, order
-        count = self._names.len()
-        ends = [count]
-        if parts == 1:
-            self._places: pl.Series | None = None  # each identity stands where it is sorted to
-        else:
-            part = part_numbers(self._names, parts)
-            # a stable sort: the order of names holds within each part
-            by_part = part.to_frame().with_row_index().sort("part", maintain_order=True)["index"]
-            self._places = by_part.arg_sort().cast(pl.Int64)
-            ends = [int((part <= number).sum()) for number in range(parts)]
-        self.count = count
-        self.groups = [
-            (number, first, min(first + GROUP_ROWS, end))
-            for number, (start, end) in enumerate(pairwise([0, *ends]))
-            for first in range(start, end, GROUP_ROWS)
-        ]
-        """(part, first place, place after the last) of each row group, in order."""
-
-    def with_places(self, actions: pl.DataFrame) -> pl.DataFrame:
-        """The actions whose file is one of these, with their `place`, in ascending order of it."""
-        if not self.count or not actions.height:
-            return actions.clear().with_columns(pl.Series("place", [], dtype=pl.Int64))
-        names = identities(actions)
-        at = self._names.search_sorted(names).cast(pl.Int64).clip(0, self.count - 1)
-        met = self._names.gather(at) == names
-        if self._places is not None:
-            at = self._places.gather(at)
-        return actions.with_columns(at.alias("place")).filter(met).sort("place", maintain_order=True)
+Group = tuple[int, str, pa.Array]
+"""The part, the kind and the structs of one row group."""
 
 
 def identities(files: pl.DataFrame) -> pl.Series:
@@ -83,18 +43,41 @@ def identities(files: pl.DataFrame) -> pl.Series:
 
 
 class Spool:
-    """Structs of actions put aside in any order, given back group by group.
+    """Structs of one kind of action (adds, or removes), put aside in any order and given back group by group, in the
+    order of their files: by part, then by path and deletion vector.
 
-    Those of one group are retained in memory, more go to a temporary file, compressed: a million adds with statistics
-    are a gigabyte.
+    The part is the one that the protocol says. Places are numbered through all parts; each group of them is of one
+    part, and has at most GROUP_ROWS. The structs of one group are retained in memory, more go to a temporary file,
+    compressed: a million adds with statistics are a gigabyte.
     """
 
-    def __init__(self, order: FileOrder, name: str) -> None:
-        self._order = order
-        self._name = name
-        self._starts = pl.Series([first for _, first, _ in order.groups], dtype=pl.Int64)
-        self._pieces: list[list[pa.RecordBatch | int]] = [[] for _ in order.groups]
-        self._file = tempfile.TemporaryFile() if len(order.groups) > 1 else None  # noqa: SIM115 (closed by close)
+    def __init__(self, files: pl.DataFrame, kind: str, parts: int = 1) -> None:
+        """`files`: FILE_ACTIONS, of which `key` and `deletion_vector` are used."""
+        names = identities(files)
+        order = names.arg_sort()
+        self._names = names.gather(order)
+        del names, order
+        count = self._names.len()
+        ends = [count]
+        if parts == 1:
+            self._places: pl.Series | None = None  # each identity stands where it is sorted to
+        else:
+            part = part_numbers(self._names, parts)
+            # a stable sort: the order of names holds within each part
+            by_part = part.to_frame().with_row_index().sort("part", maintain_order=True)["index"]
+            self._places = by_part.arg_sort().cast(pl.Int64)
+            ends = [int((part <= number).sum()) for number in range(parts)]
+        starts = [
+            (number, first)
+            for number, (start, end) in enumerate(pairwise([0, *ends]))
+            for first in range(start, end, GROUP_ROWS)
+        ]
+        self.count = count
+        self._kind = kind
+        self._parts = [number for number, _ in starts]
+        self._starts = pl.Series([first for _, first in starts], dtype=pl.Int64)
+        self._pieces: list[list[pa.RecordBatch | int]] = [[] for _ in starts]
+        self._file = tempfile.TemporaryFile() if len(starts) > 1 else None  # noqa: SIM115 (closed by close)
         self._writer: pa.ipc.RecordBatchFileWriter | None = None
         self._batches = 0
 
@@ -103,11 +86,20 @@ class Spool:
         if self._file is not None:
             self._file.close()
 
-    def put(self, places: pl.Series, structs: pl.Series) -> None:
-        """Put structs aside; `places` in ascending order."""
-        if not places.len():
+    def put(self, actions: pl.DataFrame, shape: Shape) -> None:
+        """Put those of the actions aside whose file is one of these."""
+        if not self.count or not actions.height:
             return
-        frame = pl.DataFrame([places.alias("place"), structs.alias(self._name)])
+        names = identities(actions)
+        at = self._names.search_sorted(names).cast(pl.Int64).clip(0, self.count - 1)
+        met = self._names.gather(at) == names
+        if self._places is not None:
+            at = self._places.gather(at)
+        rows = actions.with_columns(at.alias("place")).filter(met).sort("place", maintain_order=True)
+        if not rows.height:
+            return
+        places = rows["place"]
+        frame = pl.DataFrame([places, ACTION_STRUCTS[self._kind](rows, shape).alias(self._kind)])
         ends = [*places.search_sorted(self._starts[1:]), places.len()] if self._starts.len() > 1 else [places.len()]
         for group, (start, end) in enumerate(pairwise([0, *ends])):
             if start < end:
@@ -124,30 +116,24 @@ class Spool:
         self._batches += 1
         return self._batches - 1
 
-    def groups(self) -> Iterator[tuple[int, pa.Array]]:
-        """(part, structs in their order) of each group; of two structs at one place the one put last.
-
-        Nothing may be put after this.
-        """
+    def groups(self) -> Iterator[Group]:
+        """Each group, its structs in order; of two at one place the one put last. Nothing may be put after this."""
         reader = None
         if self._writer is not None and self._file is not None:
             self._writer.close()
             self._file.seek(0)
             reader = pa.ipc.open_file(self._file)
-        for (part, _, _), pieces in zip(self._order.groups, self._pieces, strict=True):
+        for part, pieces in zip(self._parts, self._pieces, strict=True):
             batches = [reader.get_batch(p) if isinstance(p, int) and reader is not None else p for p in pieces]
             if batches:
-                yield part, self._in_order(pa.Table.from_batches(batches))
+                yield part, self._kind, self._in_order(pa.Table.from_batches(batches))
 
     def _in_order(self, table: pa.Table) -> pa.Array:
         places = pl.Series(table["place"])
         rows = pl.DataFrame({"place": places, "row": pl.int_range(places.len(), eager=True)})
         rows = rows.unique("place", keep="last").sort("place")
-        return table[self._name].combine_chunks().take(rows["row"].to_arrow())
+        return table[self._kind].combine_chunks().take(rows["row"].to_arrow())
 
-
-Group = tuple[int, str, pa.Array]
-"""The part, the kind and the structs of one row group."""
 
 _FEW_BYTES = 1 << 20
 """Of a checkpoint whose actions are in memory at once: a thousand adds or some thousand."""
@@ -198,25 +184,16 @@ class SortedActions:
 
     def _spool(self, parts: int) -> Iterator[Group]:
         adds, removes = self._state.adds_and_removes(self._newest)
-        orders = {"add": FileOrder(adds, parts), "remove": FileOrder(self._drop_expired(removes), parts)}
-        self._count = sum(order.count for order in orders.values())
-        return self._each(orders)
-
-    def _each(self, orders: dict[str, FileOrder]) -> Iterator[Group]:
-        spools = {kind: self._stack.enter_context(closing(Spool(order, kind))) for kind, order in orders.items()}
+        spools = {"add": Spool(adds, "add", parts), "remove": Spool(self._drop_expired(removes), "remove", parts)}
+        del adds, removes
+        self._count = sum(spool.count for spool in spools.values())
+        for spool in spools.values():
+            self._stack.enter_context(closing(spool))
         for frame in self._state.each_action(self._shape.columns, self._newest):
-            for kind, build in ACTION_STRUCTS.items():
-                rows = rows_where(frame, frame["added"] if kind == "add" else ~frame["added"])
-                if rows.height and (rows := orders[kind].with_places(rows)).height:
-                    spools[kind].put(rows["place"], build(rows, self._shape))
-        return _part_by_part(spools)
-
-
-def _part_by_part(spools: Mapping[str, Spool]) -> Iterator[Group]:
-    def groups_of(kind: str, spool: Spool) -> Iterator[Group]:
-        return ((part, kind, structs) for part, structs in spool.groups())
-
-    return heapq.merge(*starmap(groups_of, spools.items()), key=itemgetter(0))  # of one part, the first kind first
+            for kind, spool in spools.items():
+                spool.put(rows_where(frame, frame["added"] if kind == "add" else ~frame["added"]), self._shape)
+        # of one part, the first kind first
+        return heapq.merge(*(spool.groups() for spool in spools.values()), key=itemgetter(0))
 
 
 def _few_actions(state: Replay, columns: Sequence[str], newest: pl.DataFrame | None) -> pl.DataFrame | None:
