@@ -14,6 +14,7 @@ from lakeview.delta.write.checkpoint import write_checkpoint
 from lakeview.delta.write.checksum import write_checksum
 from lakeview.delta.write.conflicts import SNAPSHOT
 from lakeview.delta.write.entry import Entry, next_in_commit_time
+from lakeview.delta.write.file_changes import FileChanges
 from lakeview.delta.write.log_cleanup import clean_log
 from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Target
@@ -147,11 +148,9 @@ def commit_info(
         info = entry.info(
             read_version=base,
             blind=True,
-            files={},
-            whole_files={},
+            files=FileChanges(table.storage, clock),
             in_commit=in_commit,
             level=SNAPSHOT,
-            row_ids_kept=False,
         )
         return encode_actions([("commitInfo", info)])
 

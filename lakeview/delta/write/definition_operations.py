@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.write.target import Target
 from lakeview.model.arguments import flag_of, mapping_of, names_of, optional_text, text_of
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.schema import leaf_name
 from lakeview.model.type_input import schema_of, type_of
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from lakeview.delta.write.schema_changes import Column
     from lakeview.delta.write.transaction import Transaction
-    from lakeview.model.clock import Clock
     from lakeview.model.type_input import SchemaInput, TypeInput
 
 
@@ -141,7 +141,6 @@ class DefinitionOperations:
         go with `truncate_history`.
         """
         from lakeview.delta.write.feature_drop import drop_feature
-        from lakeview.model.clock import system_clock
 
         name = text_of(feature, "feature")
         truncate = flag_of(truncate_history, "truncate_history")

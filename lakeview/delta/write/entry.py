@@ -14,6 +14,7 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import in_commit_start, time_before
 from lakeview.delta.write.definition import Definition
+from lakeview.delta.write.file_changes import FileChanges
 from lakeview.model.clock import Clock
 from lakeview.model.snapshot import milliseconds
 
@@ -86,9 +87,9 @@ class Entry:
         number = None if version is None else int(version)  # one of numpy has no form in JSON
         self._target = {"version": number, "timestamp": None if at is None else at.isoformat()}
 
-    def _restores_alone(self, files: Mapping[str, int]) -> bool:
+    def _restores_alone(self, metrics: Mapping[str, int]) -> bool:
         counts = (self.counts.get("numRestoredFiles"), self.counts.get("numRemovedFiles"))
-        return self.operation == "RESTORE" and counts == (files["numFiles"], files["numRemovedFiles"])
+        return self.operation == "RESTORE" and counts == (metrics["numFiles"], metrics["numRemovedFiles"])
 
     @cached_property
     def _first_try_time(self) -> int:
@@ -100,17 +101,17 @@ class Entry:
         *,
         read_version: int,
         blind: bool,
-        files: Mapping[str, int],
-        whole_files: Mapping[str, int],
+        files: FileChanges,
         in_commit: datetime | None,
         level: str,
-        row_ids_kept: bool,
+        row_ids_kept: bool = False,
     ) -> dict[str, Any]:
-        """The commitInfo action. `files`: what its files add up to, in the words of a WRITE; `whole_files`: those that
-        came and went, in the words of other operations, for what these count."""
-        has_files = any(files.values())  # a change of the definition alone has no metrics in Spark
+        """The commitInfo action: with what its files add up to, in the words of a WRITE, or those that came and went,
+        in the words of other operations, for what these count."""
+        metrics, whole_files = files.metrics(), files.whole_files()
+        has_files = any(metrics.values())  # a change of the definition alone has no metrics in Spark
         counts = dict.fromkeys(_ALWAYS.get(self.operation, ()), 0) | self.counts
-        counts |= files if has_files and self.operation not in _OWN_METRICS else {}
+        counts |= metrics if has_files and self.operation not in _OWN_METRICS else {}
         if self.operation != "RESTORE":  # which counts files that get another deletion vector
             counts |= {name: number for name, number in whole_files.items() if name in counts}
         counts |= self.metrics
@@ -118,7 +119,7 @@ class Entry:
         info |= {
             "timestamp": self._first_try_time,
             "operation": self.operation,
-            "operationParameters": {**(self._target if self._restores_alone(files) else {}), **self.parameters},
+            "operationParameters": {**(self._target if self._restores_alone(metrics) else {}), **self.parameters},
             "operationMetrics": {name: str(count) for name, count in counts.items() if name not in self.unknown},
             "readVersion": read_version,
             "isolationLevel": level,

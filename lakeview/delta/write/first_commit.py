@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
+from lakeview.delta.data.file_statistics import FileStatistics
 from lakeview.delta.data.partition_values import partition_columns, serialize
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.schemas import schema_text
@@ -22,12 +23,12 @@ from lakeview.delta.log.actions import AddFile, DomainMetadata, Metadata
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
-from lakeview.delta.write.checkpoint.struct_statistics import with_documents
+from lakeview.delta.write.checkpoint.struct_statistics import live_adds
 from lakeview.delta.write.common_schema import common_schema
 from lakeview.delta.write.create import check_no_files, check_no_iceberg_table, check_schema, lowest_protocol, put_first
 from lakeview.delta.write.deep_clone import CopyFiles, copies_of, copying
 from lakeview.delta.write.definition import Definition
-from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
+from lakeview.delta.write.file_changes import add_of
 from lakeview.delta.write.property_checks import check_changes
 from lakeview.delta.write.row_ids import DOMAIN as ROW_DOMAIN
 from lakeview.delta.write.row_ids import tracks_rows, with_row_ids
@@ -73,8 +74,7 @@ def clone(
         definition.change_properties(new_properties)
     definition.check_writable()
     now = milliseconds(clock())
-    live = with_documents(state.adds(LIVE_COLUMNS), state)
-    files = live.iter_rows(named=True)
+    files = live_adds(state)
     clone_id, root = uuid.uuid4(), source.storage.root
     adds, copies = copies_of(files, clone_id) if copy else ([_from_elsewhere(row, root) for row in files], [])
     domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows() if name != ROW_DOMAIN]
@@ -248,9 +248,8 @@ def _partition_values(files: Iterable[str], partitions: Schema) -> list[dict[str
 
 def _statistics(footer: pq.FileMetaData) -> str:
     """What a footer says of all row groups: the number of rows, and exact bounds and null counts where it has them."""
-    low: dict[str, Any] = {}
-    high: dict[str, Any] = {}
-    nulls: dict[str, int] = {}
+    statistics = FileStatistics()
+    statistics.records = footer.num_rows
     types = {field.name: field.type for field in footer.schema.to_arrow_schema()}
     paths = Counter(footer.schema.column(i).path for i in range(footer.num_columns))
     for index, chunks in _chunks(footer):
@@ -259,25 +258,21 @@ def _statistics(footer: pq.FileMetaData) -> str:
             continue
         if any(c.statistics is None or not c.statistics.has_null_count for c in chunks):
             continue
-        nulls[name] = sum(c.statistics.null_count for c in chunks)
         stats = [c.statistics for c in chunks if c.statistics.null_count < c.num_values]
-        if (bounds := _bounds(types[name], stats)) is not None:
-            low[name], high[name] = bounds
-    document = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
-    return msgspec.json.encode(document).decode()
+        statistics.add_column(name, sum(c.statistics.null_count for c in chunks), _bounds(types[name], stats))
+    return statistics.text()
 
 
-def _bounds(type_: pa.DataType, chunks: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:
-    """Minimum and maximum as statistics have them; None if not exact, or days that are in no order or not in the
-    years 1 to 9999."""
+def _bounds(type_: pa.DataType, chunks: Sequence[pq.Statistics]) -> tuple[Any, Any]:
+    """Minimum and maximum; None each if not exact, or days that are in no order or not in the years 1 to 9999."""
     if not chunks or not all(s.has_min_max for s in chunks) or not any(test(type_) for test in _EXACT):
-        return None
+        return None, None
     if not pa.types.is_date(type_):
         return min(s.min for s in chunks), max(s.max for s in chunks)
     first, last = (_DAY_0 + days for days in (min(s.min_raw for s in chunks), max(s.max_raw for s in chunks)))
     if not 1 <= first <= last <= date.max.toordinal():
-        return None
-    return date.fromordinal(first).isoformat(), date.fromordinal(last).isoformat()
+        return None, None
+    return date.fromordinal(first), date.fromordinal(last)
 
 
 def _chunks(footer: pq.FileMetaData) -> Iterator[tuple[int, list[pq.ColumnChunkMetaData]]]:

@@ -11,6 +11,7 @@ from lakeview.delta.log.commits import predicates
 from lakeview.delta.write.definition_operations import DefinitionOperations, WritableTable, commit_one
 from lakeview.delta.write.target import Progress, Target, until_made
 from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, mapping_of, names_of
+from lakeview.model.clock import Clock, system_clock
 from lakeview.model.table_body import check_point
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from lakeview.delta.write.assignments import Assignments
     from lakeview.delta.write.merge import Merge
     from lakeview.delta.write.transaction import Transaction
-    from lakeview.model.clock import Clock
     from lakeview.rows.batches import Frame
 
 
@@ -42,7 +42,6 @@ class Operations(DefinitionOperations):
     ) -> Transaction:
         """A transaction on the latest version: commits on leaving its `with` block, or not at all."""
         from lakeview.delta.write.transaction import Transaction
-        from lakeview.model.clock import system_clock
 
         return Transaction(
             self,
@@ -188,7 +187,6 @@ class Operations(DefinitionOperations):
         """
         from lakeview.delta.write.deep_clone import copy_files
         from lakeview.delta.write.first_commit import clone
-        from lakeview.model.clock import system_clock
         from lakeview.storage import open_storage
 
         storage = open_storage(address, options=storage_options, config=self.storage.config, decode=True)
@@ -235,7 +233,6 @@ class Operations(DefinitionOperations):
         """VACUUM: the files that no version within the retention needs; deleted only with `dry_run=False`.
         Everything else as `lakeview.delta.write.vacuum.vacuum`."""
         from lakeview.delta.write.vacuum import vacuum
-        from lakeview.model.clock import system_clock
 
         return vacuum(
             self,
@@ -264,7 +261,6 @@ class Operations(DefinitionOperations):
         Everything else as `lakeview.delta.write.log_cleanup.clean_log`.
         """
         from lakeview.delta.write.log_cleanup import clean_log
-        from lakeview.model.clock import system_clock
 
         return clean_log(
             self,

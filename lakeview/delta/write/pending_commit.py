@@ -256,8 +256,7 @@ class PendingCommit:
         info = self.entry.info(
             read_version=self._base.version,
             blind=bool(adds) and not self.files.removes and self.intent.reads is None,
-            files=self.files.metrics(),
-            whole_files=self.files.whole_files(),
+            files=self.files,
             in_commit=in_commit,
             level=isolation_level(self.definition.properties),
             row_ids_kept=self._keeps_row_ids,

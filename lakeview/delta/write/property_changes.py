@@ -10,21 +10,18 @@ import polars as pl
 
 from lakeview.delta.log.actions import supported_features
 from lakeview.delta.properties import PROPERTIES, Effect
-from lakeview.delta.write.checkpoint.struct_statistics import with_documents
+from lakeview.delta.write.checkpoint.struct_statistics import live_adds
 from lakeview.delta.write.feature_files import MAPPING, check_plain_names, files_of
 from lakeview.delta.write.feature_removal import REMOVALS, last_properties, protocol_without, traces
-from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.delta.write.live_files import LiveFile, live_files
 from lakeview.delta.write.optimize import rewrite_each
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.property_checks import check_changes, check_name
-from lakeview.delta.write.row_rules import Expression
+from lakeview.delta.write.row_rules import Expression, new_rules, parse_rule
 from lakeview.delta.write.rules import clustering_domain, properties_of, property_features, with_versions
 from lakeview.model.arguments import integer_of, text_of
-from lakeview.model.errors import ConstraintViolationError, InvalidRequestError, UnsupportedTableError
-from lakeview.model.printable import choices, example_text, shorten
-from lakeview.model.schema import Schema
-from lakeview.predicates.condition import row_expression
+from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.printable import choices, example_text
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.tree import Node, complement
 from lakeview.rows.matching import check_condition, frame_of, matching_rows
@@ -135,7 +132,7 @@ class PropertyChanges(PendingCommit):
         self.domains += own.domains
         if own.ids:
             self.reads(pl.lit(value=True))
-            for row in with_documents(self._base.adds(LIVE_COLUMNS), self._base).iter_rows(named=True):
+            for row in live_adds(self._base):
                 if row["base_row_id"] is not None:
                     without = {**row, "base_row_id": None, "default_row_commit_version": None}
                     self.files.add_again(without, row["stats"])
@@ -173,7 +170,7 @@ class PropertyChanges(PendingCommit):
             # "all existing files must be assigned row ids": added again, they get them with the commit
             self.reads(pl.lit(value=True))
             own_paths = self.files.removed_paths | self.files.live_again
-            for row in with_documents(self._base.adds(LIVE_COLUMNS), self._base).iter_rows(named=True):
+            for row in live_adds(self._base):
                 has_ids = None not in (row["base_row_id"], row["default_row_commit_version"])
                 if not has_ids and row["key"] not in own_paths:
                     self.files.add_again(row, row["stats"])
@@ -184,7 +181,8 @@ class PropertyChanges(PendingCommit):
         return properties_of(new_features, self.definition.properties)
 
     def _check_constraint(self, name: str, expression: str) -> None:
-        condition = condition_of_rule(Expression(name, expression), self.definition.schema)
+        with new_rules():
+            condition = parse_rule(Expression(name, expression), self.definition.schema)
         subject = f"the constraint {name} ({expression})"
         check_condition(condition, self.definition.schema, subject)
         names = list(dict.fromkeys(condition.meta.root_names()))
@@ -203,19 +201,6 @@ class PropertyChanges(PendingCommit):
         self.reads(pl.lit(value=True))
         files = live_files(self._base, self.definition, self._storage, against)
         _check_rows(files, self._storage, subject, names, holds)
-
-
-def condition_of_rule(rule: Expression, schema: Schema) -> pl.Expr:
-    """A rule's expression. UnsupportedTableError where it cannot be evaluated here: it would stop every write."""
-    try:
-        return row_expression(rule.text, schema, "spark")
-    except InvalidRequestError as error:
-        raise UnsupportedTableError(
-            f"the constraint {rule.name} ({shorten(rule.text, 200)}) cannot be evaluated here: {error.message}",
-            fix="write it with comparisons, arithmetic and functions that lakeview has, or add it with another engine",
-            place=rule.name,
-            kind="rule-not-evaluated",
-        ) from error
 
 
 def _check_rows(

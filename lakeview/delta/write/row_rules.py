@@ -1,6 +1,7 @@
 """What a table demands of each row: columns that it computes are filled in, its constraints are checked."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -126,7 +127,7 @@ class RowRules:
     @cached_property
     def _expressions(self) -> Mapping[str, pl.Expr]:
         """Each text as an expression over the schema's columns."""
-        return {e.text: _parse(e, self.schema) for e in (*self.checks, *self.generations)}
+        return {e.text: parse_rule(e, self.schema) for e in (*self.checks, *self.generations)}
 
     def check_evaluates(self) -> None:
         """UnsupportedTableError for a rule that cannot be evaluated, before any row is there."""
@@ -220,8 +221,15 @@ def row_rules(schema: Schema, properties: Mapping[str, str], partition_columns: 
 def check_rules(schema: Schema, properties: Mapping[str, str], partition_columns: Sequence[str] = ()) -> None:
     """UnsupportedTableError for a rule that a table is to have and that cannot be evaluated here: it would have every
     write refused. A default of a column has only those refused whose rows lack the column."""
-    try:
+    with new_rules():
         row_rules(schema, properties, partition_columns)
+
+
+@contextmanager
+def new_rules() -> Iterator[None]:
+    """Around rules that a table is to have: what cannot be evaluated can still be written otherwise."""
+    try:
+        yield
     except UnsupportedTableError as error:
         fix = "write the rule otherwise: with comparisons, arithmetic and functions that lakeview has"
         raise UnsupportedTableError(error.message, fix=fix, place=error.place, kind=error.kind) from error
@@ -252,10 +260,11 @@ def default_of(field: Field, clock: Clock) -> pl.Expr:
 def _default(rule: Expression, clock: Clock) -> pl.Expr:
     if rule.text.strip().lower().removesuffix("()") in _MOMENTS:
         return pl.lit(clock(), pl.Datetime("us", "UTC"))
-    return _parse(rule, Schema())
+    return parse_rule(rule, Schema())
 
 
-def _parse(rule: Expression, schema: Schema) -> pl.Expr:
+def parse_rule(rule: Expression, schema: Schema) -> pl.Expr:
+    """A rule as an expression. UnsupportedTableError where it cannot be evaluated here: it would stop every write."""
     try:
         return row_expression(rule.text, schema, "spark")
     except InvalidRequestError as error:

@@ -2,7 +2,7 @@
 Checkpoint Schema). Both forms name columns by their physical names."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from lakeview.delta.data.partition_values import parse_values
 from lakeview.delta.data.statistics import Leaf, Path
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.replay import Replay
+from lakeview.delta.write.file_changes import LIVE_COLUMNS
 from lakeview.model.data_types import DecimalType, Field
 from lakeview.model.schema import polars_type
 
@@ -109,6 +110,11 @@ def _plain(value: Any) -> Any:
 def _struct(tree: Tree, name: str) -> pl.Series:
     columns = {key: _struct(inner, key) if isinstance(inner, dict) else inner for key, inner in tree.items()}
     return pl.DataFrame(columns).to_struct(name)
+
+
+def live_adds(state: Replay) -> Iterator[dict[str, Any]]:
+    """The live files of a version: FILE_ACTIONS with LIVE_COLUMNS, a row each, as `with_documents`."""
+    return with_documents(state.adds(LIVE_COLUMNS), state).iter_rows(named=True)
 
 
 def with_documents(adds: pl.DataFrame, state: Replay) -> pl.DataFrame:
