@@ -87,7 +87,7 @@ def _frame(run: Run, cases: list[tuple[Case, str]], order: Mapping[str, int]) ->
         [(*case, law) for case, law in cases], schema={name: AUDIT[name] for name in names}, orient="row"
     )
     heads = pl.DataFrame(
-        [(r.version, r.version, r.operation, r.engine, r.client_version) for r in run.records],
+        [(r.version, r.version, r.info.operation, r.info.engine, r.info.client_version) for r in run.records],
         schema={n: AUDIT[n] for n in ("version", "position", "operation", "engine", "client_version")},
         orient="row",
     )

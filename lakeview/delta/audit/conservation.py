@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from lakeview.delta.audit.records import CommitRecord, whole
+from lakeview.delta.audit.records import CommitRecord
 from lakeview.delta.audit.run import Run
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.data.statistics import Leaf, physical_leaves, statistics_frame
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
+from lakeview.delta.log.commit_info import whole
 from lakeview.delta.log.commits import readable
 from lakeview.delta.log.file_actions import IDENTITY, file_actions
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
@@ -166,11 +167,9 @@ def _null_sums(counts: pl.DataFrame) -> pl.DataFrame:
 def _leaves_in_force(run: Run) -> Mapping[int, Sequence[Leaf]]:
     """The leaf columns by the version from which they are in force, partition columns left out."""
     by_version: dict[int, Sequence[Leaf]] = {}
-    protocol: Protocol | None = run.protocol
-    steps = [(run.first - 1, run.protocol, run.metadata), *((r.version, r.protocol, r.metadata) for r in run.records)]
-    for version, newer, metadata in steps:
-        protocol = newer or protocol
-        if metadata is not None and (leaves := _leaves(protocol, metadata, run)) is not None:
+    for version, (protocol, metadata) in run.definitions.items():
+        is_new = version < run.first or run.by_version[version].metadata is not None
+        if is_new and metadata is not None and (leaves := _leaves(protocol, metadata, run)) is not None:
             by_version[version] = leaves
     return by_version
 
@@ -190,7 +189,7 @@ def row_counts_fit_operations(run: Run) -> Iterator[Case]:
     names = ["version", "rows_in", "unknown_in", "rows_out", "unknown_out"]
     balances = {row[0]: row[1:] for row in run.balances.select(names).iter_rows()}
     for version, record in run.by_version.items():
-        if record.operation not in _CHANGES:
+        if record.info.operation not in _CHANGES:
             continue
         rows_in, unknown_in, rows_out, unknown_out = balances.get(version, (0, 0, 0, 0))
         change = _change(record)
@@ -224,7 +223,7 @@ _ROWS: Mapping[str, tuple[int, tuple[str, ...]]] = {
 
 
 def _change(record: CommitRecord) -> int | None:
-    operation, metrics = record.operation or "", record.metrics or {}
+    operation, metrics = record.info.operation or "", record.metrics
     total = 0
     for metric, (sign, names) in _ROWS.items():
         number = next((n for name in names if (n := whole(metrics.get(name))) is not None), None)

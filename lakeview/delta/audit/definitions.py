@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from lakeview.delta.audit.records import CommitRecord, whole
+from lakeview.delta.audit.records import CommitRecord
 from lakeview.delta.audit.run import Run
-from lakeview.delta.log.actions import DomainMetadata, Protocol, supported_features, table_protocol
+from lakeview.delta.log.actions import DomainMetadata, supported_features, table_protocol, version_text
+from lakeview.delta.log.commit_info import whole
 from lakeview.delta.log.times import in_commit_start
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 
@@ -16,24 +17,21 @@ _HIGH_WATER_MARK, _ROW_TRACKING = "rowIdHighWaterMark", "delta.rowTracking"
 
 def protocols_keep_features(run: Run) -> Iterator[Case]:
     """protocol-keeps-features."""
-    before: Protocol | None = run.protocol
     for record in run.records:
-        if record.protocol is None:
-            continue
-        if before is not None and "DROP FEATURE" not in (record.operation or "").upper():
+        before, _ = run.definitions[record.version - 1]
+        if (
+            record.protocol is not None
+            and before is not None
+            and "DROP FEATURE" not in (record.info.operation or "").upper()
+        ):
             missing = sorted(supported_features(before) - supported_features(record.protocol))
             if missing:
                 yield violated(
-                    record.version, f"the protocol no longer names {', '.join(missing)}", _version_text(before),
-                    _version_text(record.protocol),
+                    record.version, f"the protocol no longer names {', '.join(missing)}", version_text(before),
+                    version_text(record.protocol),
                 )  # fmt: skip
             else:
                 yield proven(record.version)
-        before = record.protocol
-
-
-def _version_text(protocol: Protocol) -> str:
-    return f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
 
 
 def row_ids_unique(run: Run) -> Iterator[Case]:
@@ -112,24 +110,23 @@ def _mark(domain: DomainMetadata) -> int | None:
 
 def in_commit_timestamps_increase(run: Run) -> Iterator[Case]:
     """in-commit-timestamps-increase, of commits of tables that use them."""
-    protocol, metadata = run.protocol, run.metadata
     before: CommitRecord | None = None
     for record in run.records:
-        protocol, metadata = record.protocol or protocol, record.metadata or metadata
+        protocol, metadata = run.definitions[record.version]
         if protocol is None or metadata is None:
             continue
         if in_commit_start(table_protocol(protocol), metadata.properties) is None:
             before = None
             continue
-        own = record.in_commit_timestamp
+        own = record.info.in_commit_timestamp
         if own is None:
             yield violated(record.version, "the commit has no in-commit timestamp, which the table asks for")
         elif before is None and record.version == run.first > 0:
             yield unknowable(record.version, f"commit {record.version - 1} is not in the log any more")
-        elif before is None or before.in_commit_timestamp is None:
+        elif before is None or before.info.in_commit_timestamp is None:
             yield proven(record.version)
-        elif own <= before.in_commit_timestamp:
-            last = before.in_commit_timestamp
+        elif own <= before.info.in_commit_timestamp:
+            last = before.info.in_commit_timestamp
             yield violated(record.version, "the timestamp is not later than the one before", f"above {last}", str(own))
         else:
             yield proven(record.version)

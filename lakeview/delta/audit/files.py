@@ -6,9 +6,10 @@ from datetime import datetime
 
 import polars as pl
 
-from lakeview.delta.audit.records import CommitRecord, whole
+from lakeview.delta.audit.records import CommitRecord
 from lakeview.delta.audit.run import Run, live_files
 from lakeview.delta.log.actions import Metadata
+from lakeview.delta.log.commit_info import whole
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.model.audit_cases import Case, each_commit, proven, unknowable, violated
 from lakeview.model.laws import Verdict
@@ -51,7 +52,7 @@ def one_action_per_file(run: Run) -> Iterator[Case]:
 def removed_files_stay_removed(run: Run) -> Iterator[Case]:
     """removed-file-stays-removed, of commits that add files which the log has named before."""
     operations = [
-        v for v, record in run.by_version.items() if record.operation in _MAKES_FILES and not record.restores_files
+        v for v, record in run.by_version.items() if record.info.operation in _MAKES_FILES and not record.restores_files
     ]
     keys = run.story.with_columns(
         pl.col("version").min().over("key").alias("first"),
@@ -76,7 +77,7 @@ def removed_files_stay_removed(run: Run) -> Iterator[Case]:
             continue
         number, path = returns[version]
         before = run.events.filter((pl.col("key") == path) & ~pl.col("added") & (pl.col("version") < version))
-        if before.height and run.by_version[before["version"][-1]].operation is None:
+        if before.height and run.by_version[before["version"][-1]].info.operation is None:
             reason = "files are added again that a commit without an operation removed: it may be the one that is wrong"
             yield unknowable(version, reason, path)
         else:
@@ -152,24 +153,24 @@ def _cases(versions: Iterable[int], files: Mapping[int, tuple[int, str]], reason
         yield violated(version, reason, 0, *files[version]) if version in files else proven(version)
 
 
+def is_append_only(metadata: Metadata) -> bool:
+    """True if commits may remove no rows of the table."""
+    return metadata.properties.get("delta.appendOnly", "").lower() == "true"
+
+
 def append_only(run: Run) -> Iterator[Case]:
     """append-only-table: a commit is judged by the properties in force before it."""
-    metadata: Metadata | None = run.metadata
-    versions = []
-    for record in run.records:
-        if metadata is not None and metadata.properties.get("delta.appendOnly", "").lower() == "true":
-            versions.append(record.version)
-        metadata = record.metadata or metadata
+    in_force = {record.version: run.definitions[record.version - 1][1] for record in run.records}
+    versions = [version for version, metadata in in_force.items() if metadata is not None and is_append_only(metadata)]
     removals = _files_of(run.events.filter(~pl.col("added") & pl.col("data_change")))
     yield from _cases(versions, removals, "the commit removes files of an append-only table")
 
 
 def overwrites_leave_own_files(run: Run) -> Iterator[Case]:
     """overwrite-leaves-own-files, of writes that replace a whole table that is not partitioned."""
-    metadata: Metadata | None = run.metadata
     for record in run.records:
-        metadata = record.metadata or metadata
-        if record.operation != "WRITE" or record.mode != "overwrite" or record.predicate is not None:
+        _, metadata = run.definitions[record.version]
+        if record.info.operation != "WRITE" or record.mode != "overwrite" or record.predicate is not None:
             continue
         if metadata is None or metadata.partition_columns or record.version == 0:
             continue  # engines do not record whether they overwrite partitions dynamically
@@ -196,7 +197,7 @@ def overwrites_leave_own_files(run: Run) -> Iterator[Case]:
 
 def _is_serializable(record: CommitRecord, metadata: Metadata) -> bool:
     """Whether the commit, or else the table, says that commits are as if made one after another in their order."""
-    level = record.isolation or metadata.properties.get("delta.isolationLevel", "")
+    level = record.info.isolation_level or metadata.properties.get("delta.isolationLevel", "")
     return level.lower() == "serializable"
 
 
@@ -204,7 +205,7 @@ def _added_by_appends(run: Run, record: CommitRecord, files: pl.DataFrame) -> bo
     """Whether appends may have added all these files after the operation read the table: write-serializable isolation
     lets them commit first. An operation that does not record which version it read has read the files that it removes.
     """
-    read = record.read_version
+    read = record.info.read_version
     if read is None:
         newest = run.removals.filter((pl.col("version") == record.version) & pl.col("was_live"))["before"].max()
         read = newest if isinstance(newest, int) else -1
@@ -261,9 +262,6 @@ def _target(record: CommitRecord, times: Callable[[], pl.DataFrame]) -> int | No
 
 def _moment(text: object) -> datetime | None:
     """An aware timestamp of a parameter; None for a text without a zone, whose zone the log does not record."""
-    number = whole(text)
-    if number is not None:
-        return None
     try:
         timestamp = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:

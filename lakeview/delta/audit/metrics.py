@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lakeview.delta.audit.records import whole
+from lakeview.delta.audit.records import CommitRecord
 from lakeview.delta.audit.run import Run
+from lakeview.delta.log.commit_info import whole
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 
 WRITES = ("WRITE", "CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT")
@@ -41,17 +42,27 @@ _WITH_CHANGE_FILES = ("num_added_files", "num_target_files_added")
 """Metrics in which delta-rs counts the files of a change data feed as well."""
 
 
-def differences(
-    operation: str, metrics: Mapping[str, object], actions: Mapping[str, Any], change_files: int
-) -> Iterator[tuple[str, int, int]]:
-    """(metric, as recorded, as the actions count it) where the two differ. `actions`: files `added` and `removed`,
-    `rows` and `bytes` added, None where unknown."""
+_NOTHING = dict.fromkeys(("added", "removed", "rows", "bytes"), 0)
+"""The sums of a commit without file actions."""
+
+
+def metric_differences(record: CommitRecord, sums: Mapping[str, Any] | None) -> list[tuple[str, int, int]] | str:
+    """(metric, as recorded, as the actions count it) where the two differ, of an operation in FIGURES; why they cannot
+    be compared. `sums`: the commit's row of `Run.sums`, None where it has no file actions."""
+    operation, actions = record.info.operation or "", sums or _NOTHING
+    # with deletion vectors engines do not count a file that only got a new vector, or count it in another way
+    if actions.get("vectors"):
+        return "engines count files with new deletion vectors in different ways"
+    if operation in WRITES and record.parameters.get("predicate"):  # a write that replaced some rows of files
+        return "engines count copied files of a partial overwrite in different ways"
+    pairs = []
     for name, what in FIGURES[operation].items():
-        metric, actual = whole(metrics.get(name)), actions[what]
+        metric, actual = whole(record.metrics.get(name)), actions[what]
         if metric is None or actual is None or metric == actual:
             continue
-        if not (name in _WITH_CHANGE_FILES and metric == actual + change_files):
-            yield name, metric, actual
+        if not (name in _WITH_CHANGE_FILES and metric == actual + len(record.change_files)):
+            pairs.append((name, metric, actual))
+    return pairs
 
 
 def recorded_figures(operation: str, metrics: Mapping[str, object]) -> set[str]:
@@ -65,32 +76,17 @@ def count_empty_files(pairs: Sequence[tuple[str, int, int]]) -> bool:
     return all(name in names and metric > actual for name, metric, actual in pairs)
 
 
-def is_partial_write(operation: str, parameters: Mapping[str, object] | None) -> bool:
-    """Whether a write replaced some rows of files, so that files it copied count in one engine and not in another."""
-    return operation in WRITES and bool((parameters or {}).get("predicate"))
-
-
 def metrics_equal_actions(run: Run) -> Iterator[Case]:
     """metrics-equal-actions, of operations whose metrics all engines count alike."""
     sums = {row["version"]: row for row in run.sums.iter_rows(named=True)}
     for record in run.records:
-        operation, metrics = record.operation, record.metrics
-        if operation is None or metrics is None or not set(FIGURES.get(operation, ())) & set(metrics):
+        operation, row = record.info.operation, sums.get(record.version)
+        if operation is None or not set(FIGURES.get(operation, ())) & set(record.metrics):
             continue
-        row = sums.get(record.version, {})
-        # with deletion vectors engines do not count a file that only got a new vector, or count it in another way
-        if row.get("vectors"):
-            yield unknowable(record.version, "engines count files with new deletion vectors in different ways")
-            continue
-        if is_partial_write(operation, record.parameters):
-            yield unknowable(record.version, "engines count copied files of a partial overwrite in different ways")
-            continue
-        actions = {
-            "added": row.get("adds", 0), "removed": row.get("removes", 0), "rows": row.get("rows_added", 0),
-            "bytes": row.get("bytes_added", 0),
-        }  # fmt: skip
-        pairs = list(differences(operation, metrics, actions, record.change_files))
-        if not pairs and actions["rows"] is None and "rows" in recorded_figures(operation, metrics):
+        pairs = metric_differences(record, row)
+        if isinstance(pairs, str):
+            yield unknowable(record.version, pairs)
+        elif not pairs and row and row["rows"] is None and "rows" in recorded_figures(operation, record.metrics):
             yield unknowable(record.version, "files that the commit adds do not count their rows")
         elif not pairs:
             yield proven(record.version)

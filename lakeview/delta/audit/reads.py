@@ -10,7 +10,6 @@ from lakeview.delta.audit.records import CommitRecord
 from lakeview.delta.audit.run import Run
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.data.schemas import parse_schema
-from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.commits import readable
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
@@ -30,8 +29,8 @@ def reads_unchanged(run: Run) -> Iterator[Case]:
         if version == 0:
             continue
         record = run.by_version[version]
-        read_version = record.read_version
-        if record.is_append and not row["removes"]:
+        read_version = record.info.read_version
+        if record.is_append and not row["removed"]:
             yield proven(version)  # it read nothing
         elif record.is_restore:
             continue  # the law of restores compares the files themselves
@@ -58,9 +57,8 @@ def _stale_removals(run: Run) -> dict[int, tuple[int, str]]:
 
     A path that was live then may have another deletion vector meanwhile: writers join the two.
     """
-    pairs = [
-        (v, r.read_version) for v, r in run.by_version.items() if r.read_version is not None and r.read_version < v - 1
-    ]
+    reads_of = {record.version: record.info.read_version for record in run.records}
+    pairs = [(version, read) for version, read in reads_of.items() if read is not None and read < version - 1]
     reads = pl.DataFrame(pairs, schema={"version": pl.Int64(), "read": pl.Int64()}, orient="row")
     late = run.removals.join(reads, on="version").filter(pl.col("was_live") & (pl.col("before") > pl.col("read")))
     lives = run.lives.select("key", pl.col("version").alias("from"), pl.col("after").alias("to"))
@@ -81,20 +79,20 @@ def _between(run: Run, record: CommitRecord, read_version: int, sums: dict[int, 
     data = _with_new_rows(others, sums)
     if not data:
         return proven(version)
-    if not (record.operation in _ROW_CHANGES or record.mode == "overwrite"):
-        return unknowable(version, f"what {record.operation or 'the operation'} read is not recorded")
-    if record.isolation == "WriteSerializable":
+    if not (record.info.operation in _ROW_CHANGES or record.mode == "overwrite"):
+        return unknowable(version, f"what {record.info.operation or 'the operation'} read is not recorded")
+    if record.info.isolation_level == "WriteSerializable":
         data = [r for r in data if not r.is_append]  # such an append counts as coming after
     return next(filter(None, (_collision(run, record, other) for other in data)), proven(version))
 
 
 def _with_new_rows(commits: Sequence[CommitRecord], sums: Mapping[int, dict[str, object]]) -> list[CommitRecord]:
-    return [c for c in commits if sums.get(c.version, {}).get("adds") and not sums[c.version]["rearranges"]]
+    return [c for c in commits if sums.get(c.version, {}).get("added") and not sums[c.version]["rearranges"]]
 
 
 def _collision(run: Run, record: CommitRecord, other: CommitRecord) -> Case | None:
     case = _matching_rows(run, record, other.version)
-    if case is not None and other.is_append and record.isolation is None:
+    if case is not None and other.is_append and record.info.isolation_level is None:
         return unknowable(
             record.version, f"version {other.version} appended in between, and the isolation level is not recorded"
         )
@@ -106,9 +104,9 @@ def _matching_rows(run: Run, record: CommitRecord, other: int) -> Case | None:
     version, text = record.version, _condition(record)
     claim = f"version {other} added files"
     if text is None:
-        metadata = _metadata_at(run, version)
+        _, metadata = run.definitions[version]
         is_partitioned = metadata is not None and bool(metadata.partition_columns)
-        if record.operation == "MERGE" or (record.operation not in _ROW_CHANGES and is_partitioned):
+        if record.info.operation == "MERGE" or (record.info.operation not in _ROW_CHANGES and is_partitioned):
             return unknowable(version, f"{claim} in between, which the operation may have had to read")
         return violated(
             version, f"{claim} in between, and the operation read the whole table", "none", f"version {other}"
@@ -133,14 +131,10 @@ def _condition(record: CommitRecord) -> str | None:
     return None if text is None else _ATTRIBUTE_ID.sub("", text)
 
 
-def _metadata_at(run: Run, version: int) -> Metadata | None:
-    return next((r.metadata for r in reversed(run.records) if r.version <= version and r.metadata), run.metadata)
-
-
 def _matching_partitions(run: Run, text: str, version: int, other: int) -> list[str] | None:
     """Paths of the files that a commit added in partitions that a condition matches; None where it is not about
     partition columns alone, or cannot be read."""
-    metadata = _metadata_at(run, version)
+    _, metadata = run.definitions[version]
     if metadata is None:
         return None
     try:

@@ -4,14 +4,16 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import polars as pl
 
 from lakeview.delta.audit.records import CommitRecord, commit_record
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
-from lakeview.delta.log.commits import Commit, readable
-from lakeview.delta.log.file_actions import COLUMN_TYPES, IDENTITY, file_actions
+from lakeview.delta.log.commit_rows import read_commits
+from lakeview.delta.log.definitions import Definition
+from lakeview.delta.log.file_actions import COLUMN_TYPES, IDENTITY
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import VersionNotFoundError
 
@@ -28,8 +30,6 @@ EVENTS = pl.Schema(
 of its deletion vector."""
 
 FOREVER = 2**63 - 1
-_FILES_AT_ONCE = 1_024
-"""Commits whose file actions become one frame."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,17 @@ class Run:
     def by_version(self) -> dict[int, CommitRecord]:
         """Its records by version."""
         return {record.version: record for record in self.records}
+
+    @cached_property
+    def definitions(self) -> dict[int, Definition]:
+        """The protocol and the metadata in force at the version before its first commit and at each of its versions;
+        None for one that the log no longer shows."""
+        in_force: Definition = self.protocol, self.metadata
+        by_version = {self.first - 1: in_force}
+        for record in self.records:
+            in_force = record.protocol or in_force[0], record.metadata or in_force[1]
+            by_version[record.version] = in_force
+        return by_version
 
     @property
     def unknown_past(self) -> str:
@@ -114,22 +125,8 @@ class Run:
 
     @cached_property
     def sums(self) -> pl.DataFrame:
-        """One row a commit with file actions: `adds`, `removes`, `rearranges` (every action has dataChange=false),
-        `vectors` (some action has one), `bytes_added`, and `rows_added`, null where an add has no count: physical."""
-        is_add = pl.col("added")
-        rows = pl.col("records").filter(is_add)
-        return (
-            self.events.group_by("version")
-            .agg(
-                is_add.sum().cast(pl.Int64).alias("adds"),
-                (~is_add).sum().cast(pl.Int64).alias("removes"),
-                (~pl.col("data_change")).all().alias("rearranges"),
-                pl.col("deletion_vector").is_not_null().any().alias("vectors"),
-                pl.col("size").filter(is_add).cast(pl.Int128).sum().alias("bytes_added"),
-                pl.when(rows.null_count() == 0).then(rows.cast(pl.Int128).sum()).alias("rows_added"),
-            )
-            .sort("version")
-        )
+        """`sums_of` its events."""
+        return sums_of(self.events)
 
     @cached_property
     def balances(self) -> pl.DataFrame:
@@ -164,6 +161,26 @@ class Run:
         return newest.filter("added").select(IDENTITY)
 
 
+def sums_of(events: pl.DataFrame) -> pl.DataFrame:
+    """One row a commit with file actions: files `added` and `removed`, `rearranges` (every action has
+    dataChange=false), `vectors` (some action has one), added `bytes`, and added `rows`, null where an add has no count:
+    physical."""
+    is_add = pl.col("added")
+    rows = pl.col("records").filter(is_add)
+    return (
+        events.group_by("version")
+        .agg(
+            is_add.sum().cast(pl.Int64).alias("added"),
+            (~is_add).sum().cast(pl.Int64).alias("removed"),
+            (~pl.col("data_change")).all().alias("rearranges"),
+            pl.col("deletion_vector").is_not_null().any().alias("vectors"),
+            pl.col("size").filter(is_add).cast(pl.Int128).sum().alias("bytes"),
+            pl.when(rows.null_count() == 0).then(rows.cast(pl.Int128).sum()).alias("rows"),
+        )
+        .sort("version")
+    )
+
+
 def live_files(log: TableLog, version: int) -> pl.DataFrame | None:
     """As `Run.live_at`, of any version: by its checkpoint, or else from the newest one below. None where the log no
     longer knows."""
@@ -190,19 +207,17 @@ def read_runs(log: TableLog, start: int | None = None, end: int | None = None) -
     With `start` the log is read from the newest checkpoint before it.
     """
     bases = {c.version: c for c in log.checkpoints()}
-    versions = _versions_to_read(log, bases, start, log.latest if end is None else end)
-    records: list[CommitRecord] = []
+    commits = log.each_bytes(_versions_to_read(log, bases, start, log.latest if end is None else end))
     columns = [name for name in EVENTS if name != "key"]
-    pieces = _pieces(readable(log.each_bytes(versions)), records)
-    frames = [file_actions(piece, log.storage.root, columns).select(EVENTS.names()) for piece in pieces]
-    events = pl.concat([pl.DataFrame(schema=EVENTS), *frames])
-    for group in _consecutive_runs(records, bases):
-        first, end_of_run = group[0].version, group[-1].version
-        own = events if len(group) == len(records) else events.filter(pl.col("version").is_between(first, end_of_run))
-        if first == 0:
+    records, actions, _ = read_commits(commits, log.storage.root, columns, commit_record)
+    events, by_version = actions.select(EVENTS.names()), {record.version: record for record in records}
+    for run in unbroken_runs(list(by_version), bases):
+        group = [by_version[version] for version in run]
+        own = events if len(group) == len(records) else events.filter(pl.col("version").is_between(run[0], run[-1]))
+        if run[0] == 0:
             yield Run(log, group, own, pl.DataFrame(schema=EVENTS))
-        elif first - 1 in bases:
-            yield _from_checkpoint(log, group, own, log.checkpoint(bases[first - 1]))
+        elif run[0] - 1 in bases:
+            yield _from_checkpoint(log, group, own, log.checkpoint(bases[run[0] - 1]))
         else:
             yield Run(log, group, own, None)
 
@@ -216,32 +231,15 @@ def _versions_to_read(log: TableLog, bases: Collection[int], start: int | None, 
     return [v for v in versions if v > base]
 
 
-def _pieces(commits: Iterator[Commit], records: list[CommitRecord]) -> Iterator[list[Commit]]:
-    """The commits, some at a time; their records are added to `records`."""
-    piece: list[Commit] = []
-    for commit in commits:
-        records.append(commit_record(commit))
-        piece.append(commit)
-        if len(piece) == _FILES_AT_ONCE:
-            yield piece
-            piece = []
-    yield piece
-
-
-def _consecutive_runs(records: Sequence[CommitRecord], bases: Collection[int]) -> Iterator[list[CommitRecord]]:
-    """Commits of consecutive versions; a run whose past is unknown ends at the first checkpoint."""
-    group: list[CommitRecord] = []
-    has_base = False
-    for record in records:
-        version = record.version
-        if group and (version != group[-1].version + 1 or (not has_base and version - 1 in bases)):
-            yield group
-            group = []
-        if not group:
-            has_base = version == 0 or version - 1 in bases
-        group.append(record)
-    if group:
-        yield group
+def unbroken_runs(versions: Sequence[int], bases: Collection[int]) -> Iterator[range]:
+    """The runs of consecutive versions among these, which ascend; one whose past is unknown ends at the first
+    checkpoint. `bases`: the versions of checkpoints."""
+    starts = [i for i, version in enumerate(versions) if i == 0 or version != versions[i - 1] + 1]
+    for start, end in pairwise([*starts, len(versions)]):
+        run = range(versions[start], versions[end - 1] + 1)
+        has_past = run[0] == 0 or run[0] - 1 in bases
+        begin = run[0] if has_past else next((v for v in run[1:] if v - 1 in bases), run[0])
+        yield from filter(None, (run[: begin - run[0]], run[begin - run[0] :]))
 
 
 def _from_checkpoint(log: TableLog, group: list[CommitRecord], events: pl.DataFrame, checkpoint: Checkpoint) -> Run:
@@ -256,7 +254,5 @@ def _from_checkpoint(log: TableLog, group: list[CommitRecord], events: pl.DataFr
         pl.lit(value=True).alias("added"),
         pl.lit(value=True).alias("data_change"),
     )
-    for name in EVENTS.names():
-        if name not in base.columns:
-            base = base.with_columns(pl.lit(None, EVENTS[name]).alias(name))
-    return Run(log, group, events, base.select(EVENTS.names()), checkpoint, protocol, metadata, domains)
+    base = pl.concat([pl.DataFrame(schema=EVENTS), base], how="diagonal").select(EVENTS.names())
+    return Run(log, group, events, base, checkpoint, protocol, metadata, domains)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.log.actions import AddCDCFile
+from lakeview.delta.log.commit_info import json_object
 from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import PARTITION_VALUES, VECTOR, text_maps
 from lakeview.delta.log.paths import commit_name, decode_path
@@ -89,10 +90,8 @@ def decode_cdc(raws: Iterable[bytes], version: int) -> Iterator[AddCDCFile]:
 def merged_nothing(commit: Commit) -> bool:
     """A MERGE that says it changed no row rewrote its files all the same: its adds and removes are no changes."""
     info = commit.info
-    if info.operation != "MERGE" or info.metrics is None:
-        return False
-    metrics: Any = msgspec.json.decode(info.metrics)
-    return isinstance(metrics, Mapping) and all(str(metrics.get(name)) == "0" for name in _UNCHANGED_MERGE)
+    metrics = json_object(bytes(info.operation_metrics)) if info.operation == "MERGE" else {}
+    return all(str(metrics.get(name)) == "0" for name in _UNCHANGED_MERGE)
 
 
 def _recorded_changes(actions: Sequence[tuple[int, AddCDCFile]]) -> pl.DataFrame:

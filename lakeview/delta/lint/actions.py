@@ -1,59 +1,57 @@
 """Commits one by one: two actions where the protocol allows one, files that come and go at once, and times that go
 back."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 import polars as pl
 
+from lakeview.delta.audit.files import is_append_only
+from lakeview.delta.audit.records import CommitRecord
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import finding, some, versions
+from lakeview.delta.lint.report import finding, of_actions, of_commits, some, versions
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.paths import commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
 
-_ONE = {
-    "protocols": ("protocol", "Protocol Evolution", Severity.BROKEN),
-    "metadatas": ("metaData", "Change Metadata", Severity.BROKEN),
-    "infos": ("commitInfo", "Commit Provenance Information", Severity.ATTENTION),
-}
-"""Count in COMMITS_READ -> action, section, severity of a commit with more than one."""
+_ONE: tuple[tuple[str, str, Severity, Callable[[CommitRecord], int]], ...] = (
+    ("protocol", "Protocol Evolution", Severity.BROKEN, lambda commit: len(commit.protocols)),
+    ("metaData", "Change Metadata", Severity.BROKEN, lambda commit: len(commit.metadatas)),
+    ("commitInfo", "Commit Provenance Information", Severity.ATTENTION, lambda commit: len(commit.places)),
+)
+"""Action, section, severity of a commit with more than one, and how many it has."""
+
+_ONE_A_KEY: tuple[tuple[str, str, str, Callable[[CommitRecord], list[str]]], ...] = (
+    ("txn", "application", "Transaction Identifiers", lambda commit: [txn.app_id for txn in commit.txns]),
+    ("domainMetadata", "domain", "Domain Metadata", lambda commit: [domain.domain for domain in commit.domains]),
+)
+"""Action, what it is about, section, and what those of a commit are about."""
 
 
 def one_of_each(facts: LogFacts) -> Iterator[Finding]:
     """At most one protocol, metaData and commitInfo in a commit; one txn an application, one entry a domain."""
-    for column, (kind, section, severity) in _ONE.items():
-        twice = facts.commits.filter(pl.col(column) > 1)
-        if twice.height:
-            yield finding(
-                "action-twice-in-commit",
-                severity,
-                f"{_commits(twice.height)} {kind} actions",
-                f"{versions(twice['version'])}; readers may take any of them",
-                section=section,
-                place=commit_name(twice["version"][0]),
-                remedy="the writer must put one of them into a commit; write the right one again in a new commit",
-            )
-    for column, kind, section in (
-        ("txn_twice", "txn", "Transaction Identifiers"),
-        ("domain_twice", "domainMetadata", "Domain Metadata"),
-    ):
-        twice = facts.commits.filter(pl.col(column).is_not_null())
-        if twice.height:
-            yield finding(
-                "action-twice-for-one-key",
-                Severity.BROKEN,
-                f"{_commits(twice.height)} {kind} actions for one {'application' if kind == 'txn' else 'domain'}",
-                f"{versions(twice['version'])}; first for {twice[column][0]}",
-                section=section,
-                place=commit_name(twice["version"][0]),
-                remedy="the writer must put one of them into a commit: readers may take either",
-            )
+    for kind, section, severity, count in _ONE:
+        twice = [commit.version for commit in facts.records if count(commit) > 1]
+        claim, more = f"{_commits(len(twice))} {kind} actions", "; readers may take any of them"
+        yield from of_commits("action-twice-in-commit", twice, claim, more, severity=severity, section=section)
+    for kind, key, section, keys in _ONE_A_KEY:
+        shared = {commit.version: name for commit in facts.records if (name := _twice(keys(commit))) is not None}
+        claim, more = (
+            f"{_commits(len(shared))} {kind} actions for one {key}",
+            f"; first for {[*shared.values(), ''][0]}",
+        )
+        yield from of_commits("action-twice-for-one-key", list(shared), claim, more, section=section)
 
 
 def _commits(number: int) -> str:
     return "A commit holds two" if number == 1 else f"{number:,} commits hold two"
+
+
+def _twice(values: Sequence[str]) -> str | None:
+    return next((value for value, number in Counter(values).items() if number > 1), None)
 
 
 def once_a_file(facts: LogFacts) -> Iterator[Finding]:
@@ -61,64 +59,42 @@ def once_a_file(facts: LogFacts) -> Iterator[Finding]:
     counts = facts.events.group_by("version", *IDENTITY, maintain_order=True).agg(
         pl.col("added").sum().alias("adds"), (~pl.col("added")).sum().alias("removes"), pl.col("path").first()
     )
-    for claim, rows in (
-        ("added and removed in the same version", counts.filter((pl.col("adds") > 0) & (pl.col("removes") > 0))),
-        ("added twice in the same version", counts.filter((pl.col("adds") > 1) & (pl.col("removes") == 0))),
-        ("removed twice in the same version", counts.filter((pl.col("removes") > 1) & (pl.col("adds") == 0))),
+    adds, removes = pl.col("adds"), pl.col("removes")
+    for what, severity, where in (
+        ("added and removed", None, (adds > 0) & (removes > 0)),
+        ("added twice", None, (adds > 1) & (removes == 0)),
+        ("removed twice", Severity.NOTE, (removes > 1) & (adds == 0)),
     ):
-        if rows.height:
-            yield finding(
-                "file-action-out-of-turn",
-                Severity.NOTE if claim.startswith("removed") else Severity.BROKEN,
-                f"{count_text(rows.height, 'file')} {'is' if rows.height == 1 else 'are'} {claim}",
-                f"at {versions(rows['version'].unique(maintain_order=True))}: "
-                f"{some(rows['path'].head(3).to_list(), rows.height)}",
-                section="Add File and Remove File",
-                place=commit_name(rows["version"][0]),
-                remedy="readers disagree on such a commit: rewrite the files named in a new commit",
-            )
+        files = counts.filter(where)
+        claim = f"{count_text(files.height, 'file is', 'files are')} {what} in the same version"
+        yield from of_actions("file-action-out-of-turn", files, claim, severity=severity)
 
 
 def read_versions(facts: LogFacts) -> Iterator[Finding]:
     """A commit read a version that is older than itself."""
-    wrong = facts.commits.filter(pl.col("read_version") >= pl.col("version"))
-    if wrong.height:
-        pairs = [f"v{v} read v{r}" for v, r in wrong.select("version", "read_version").head(3).iter_rows()]
+    reads = [(commit.version, commit.info.read_version) for commit in facts.records]
+    wrong = [(version, read) for version, read in reads if read is not None and read >= version]
+    if wrong:
         yield finding(
             "read-version-not-older",
-            Severity.ATTENTION,
-            f"{count_text(wrong.height, 'commit says it', 'commits say they')} read a version not older than "
-            f"{'itself' if wrong.height == 1 else 'themselves'}",
-            some(pairs, wrong.height),
-            section="Commit Provenance Information",
-            place=commit_name(wrong["version"][0]),
-            remedy="a commit was renamed or copied from another table, or its writer counts wrongly",
+            f"{count_text(len(wrong), 'commit says it', 'commits say they')} read a version not older than "
+            f"{'itself' if len(wrong) == 1 else 'themselves'}",
+            some([f"v{version} read v{read}" for version, read in wrong]),
+            commit_name(wrong[0][0]),
         )
 
 
 def append_only(facts: LogFacts) -> Iterator[Finding]:
     """A table that is append-only loses no rows: removes only rearrange."""
-    spans = [(v, m.properties.get("delta.appendOnly", "").lower() == "true") for v, m in facts.contents.metadata]
-    if not any(on for _, on in spans):
-        return
-    rules = pl.DataFrame(spans, schema={"version": pl.Int64(), "on": pl.Boolean()}, orient="row").unique(
-        "version", keep="last", maintain_order=True
-    )
-    removes = facts.events.filter(~pl.col("added") & pl.col("data_change")).sort("version")
-    # a commit that turns the rule on or off is judged by what held before it
-    before = removes.with_columns(pl.col("version") - 1).join_asof(rules.sort("version"), on="version")
-    wrong = before.filter(pl.col("on")).with_columns(pl.col("version") + 1)
-    if wrong.height:
-        yield finding(
-            "append-only-files-removed",
-            Severity.BROKEN,
-            f"{count_text(wrong.height, 'file')} removed from an append-only table",
-            f"at {versions(wrong['version'].unique(maintain_order=True))}: "
-            f"{some(wrong['path'].head(3).to_list(), wrong.height)}",
-            section="Append-only Tables",
-            place=commit_name(wrong["version"][0]),
-            remedy="restore the rows from the version before; keep the writer out that ignores delta.appendOnly",
-        )
+    commits: list[int] = []
+    is_on = False
+    for commit in facts.records:  # one that turns the rule on or off is judged by what held before it
+        if is_on:
+            commits.append(commit.version)
+        is_on = is_on if commit.metadata is None else is_append_only(commit.metadata)
+    removes = facts.events.filter(~pl.col("added") & pl.col("data_change") & pl.col("version").is_in(commits))
+    claim = f"{count_text(removes.height, 'file')} removed from an append-only table"
+    yield from of_actions("append-only-files-removed", removes, claim)
 
 
 _SECOND = 1000
@@ -127,22 +103,19 @@ _SECOND = 1000
 def file_times(facts: LogFacts) -> Iterator[Finding]:
     """Modification times of commit files go forward: time travel by moment rests on them without in-commit times."""
     start = facts.in_commit_start
-    commits = facts.commits.filter(pl.col("modified").is_not_null())
+    commits = facts.log.commit_files().filter(pl.col("modified").is_not_null())
     if start is not None:  # from there on the files' times mean nothing
         commits = commits.filter(pl.col("version") < start)
-    back = (pl.col("modified").shift(1) - pl.col("modified")).alias("back")
-    wrong = commits.with_columns(back).filter(pl.col("back") > 0)
+    times = pl.col("modified").dt.epoch("ms")
+    wrong = commits.with_columns((times.shift(1) - times).alias("back")).filter(pl.col("back") > 0)
     if wrong.height:
         largest = int(wrong["back"].max())  # type: ignore[arg-type]  # an Int64 column that is not empty
         yield finding(
             "commit-times-decrease",
-            Severity.ATTENTION if largest >= _SECOND else Severity.NOTE,
             f"{count_text(wrong.height, 'commit is', 'commits are')} dated before the one before",
             f"{versions(wrong['version'])}; by up to {largest / _SECOND:,.3f} s",
-            section="Commit Provenance Information",
-            place=commit_name(wrong["version"][0]),
-            remedy="time travel by moment moves such commits forward; turn on in-commit timestamps, or keep file times"
-            " when copying",
+            commit_name(wrong["version"][0]),
+            severity=None if largest >= _SECOND else Severity.NOTE,
         )
 
 
@@ -151,43 +124,17 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
     start = facts.in_commit_start
     if start is None:
         return
-    section = "In-Commit Timestamps"
-    commits = facts.commits.filter((pl.col("version") >= start) & pl.col("trouble").is_null())
     # where the enablement is told by properties, the commit that turned the feature on sets the start itself
     if "delta.inCommitTimestampEnablementVersion" not in facts.properties:
-        on = [v for v, m in facts.contents.metadata if asks_for_in_commit_times(m.properties)]
-        commits = commits.filter(pl.col("version") >= (on[0] if on else 0))
-    missing = commits.filter(pl.col("in_commit").is_null())
-    if missing.height:
-        yield finding(
-            "in-commit-timestamp-missing",
-            Severity.BROKEN,
-            f"{count_text(missing.height, 'commit lacks', 'commits lack')} the in-commit timestamp the table asks for",
-            versions(missing["version"]),
-            section=section,
-            place=commit_name(missing["version"][0]),
-            remedy="the writer ignores inCommitTimestamp: keep it out; readers fall back on the file's time",
-        )
-    late = commits.filter(~pl.col("info_first") & pl.col("in_commit").is_not_null())
-    if late.height:
-        yield finding(
-            "commit-info-not-first",
-            Severity.ATTENTION,
-            f"commitInfo is not the first action of {count_text(late.height, 'commit')}",
-            f"{versions(late['version'])}; readers look for the time in the first line only",
-            section=section,
-            place=commit_name(late["version"][0]),
-            remedy="the writer must put commitInfo first",
-        )
-    present = commits.filter(pl.col("in_commit").is_not_null())
-    wrong = present.filter(pl.col("in_commit") <= pl.col("in_commit").shift(1))
-    if wrong.height:
-        yield finding(
-            "in-commit-timestamps-decrease",
-            Severity.BROKEN,
-            f"In-commit timestamps do not increase at {count_text(wrong.height, 'commit')}",
-            versions(wrong["version"]),
-            section=section,
-            place=commit_name(wrong["version"][0]),
-            remedy="time travel by moment is wrong around them: go by version",
-        )
+        start = max(start, next((v for v, m in facts.metadata if asks_for_in_commit_times(m.properties)), 0))
+    commits = [commit for commit in facts.records if commit.version >= start]
+    times = {v: time for v, time in [(c.version, c.info.in_commit_timestamp) for c in commits] if time is not None}
+    missing = [commit.version for commit in commits if commit.version not in times]
+    lack = count_text(len(missing), "commit lacks", "commits lack")
+    yield from of_commits("in-commit-timestamp-missing", missing, f"{lack} the in-commit timestamp the table asks for")
+    late = [commit.version for commit in commits if commit.version in times and commit.places[:1] != (0,)]
+    claim = f"commitInfo is not the first action of {count_text(len(late), 'commit')}"
+    yield from of_commits("commit-info-not-first", late, claim, "; readers look for the time in the first line only")
+    wrong = [version for (_, before), (version, time) in pairwise(times.items()) if time <= before]
+    claim = f"In-commit timestamps do not increase at {count_text(len(wrong), 'commit')}"
+    yield from of_commits("in-commit-timestamps-decrease", wrong, claim)

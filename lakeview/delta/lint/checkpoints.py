@@ -2,20 +2,19 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
 from typing import TypeVar
 
 import polars as pl
 
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import differing, finding, some
-from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.delta.log.actions import Metadata, Protocol, version_text
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.record_counts import records
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
-from lakeview.model.findings import Finding, Severity
+from lakeview.model.findings import Finding
 from lakeview.model.printable import count_text
 
 _BUDGET = 256 << 20
@@ -30,7 +29,7 @@ def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
     spent = 0
     for files in reversed(facts.checkpoints):
         base = _base(facts, files)
-        size = int(facts.files.filter(pl.col("name").is_in(list(files.names)))["size"].sum())
+        size = facts.size_of(files)
         if spent and spent + size > _BUDGET:
             return
         spent += size
@@ -39,24 +38,15 @@ def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
             # read it even where nothing older is there to compare it with
             inner = list(_inside(facts.log.checkpoint(files)))
         except (CorruptTableError, AccessDeniedError) as error:
-            yield finding("checkpoint-unreadable",
-                Severity.BROKEN, f"The checkpoint of v{files.version} cannot be read", error.message,
-                section="Checkpoints", place=files.names[0], remedy=error.fix,
-            )  # fmt: skip
+            claim = f"The checkpoint of v{files.version} cannot be read"
+            yield finding("checkpoint-unreadable", claim, error.message, files.names[0], remedy=error.fix)
             continue
         except UnsupportedTableError:
             continue
         if wrong or inner:
-            yield finding(
-                "checkpoint-disagrees",
-                Severity.BROKEN,
-                f"The checkpoint of v{files.version} disagrees with the commits" if wrong else inner[0],
-                differing(wrong) if wrong else inner[-1],
-                section="Action Reconciliation",
-                place=files.names[0],
-                remedy="readers that start from it see another table: delete it while its commits are there,"
-                " and write a new one",
-            )
+            claim = f"The checkpoint of v{files.version} disagrees with the commits" if wrong else inner[0]
+            evidence = differing(wrong) if wrong else inner[-1]
+            yield finding("checkpoint-disagrees", claim, evidence, files.names[0])
 
 
 def count_compared(facts: LogFacts) -> str | None:
@@ -69,24 +59,26 @@ def count_compared(facts: LogFacts) -> str | None:
     )
 
 
-def _base(facts: LogFacts, files: CheckpointFiles) -> tuple[int, CheckpointFiles | None, int] | None:
+_Run = tuple[CheckpointFiles | None, range]
+"""A checkpoint, None before version 0, and the commits after it that follow each other."""
+
+
+def _base(facts: LogFacts, files: CheckpointFiles) -> _Run | None:
     """The run that reaches a checkpoint from something older; None if there is none."""
-    return next((run for run in facts.runs if run[0] < files.version <= run[2]), None)
+    return next((run for run in facts.runs if files.version in run[1] and files.version > 0), None)
 
 
-def _disagreements(
-    facts: LogFacts, files: CheckpointFiles, run: tuple[int, CheckpointFiles | None, int]
-) -> Iterator[Pair]:
-    first, base, _ = run
+def _disagreements(facts: LogFacts, files: CheckpointFiles, run: _Run) -> Iterator[Pair]:
+    base, commits = run
     actual = facts.log.checkpoint(files)
     older = None if base is None else facts.log.checkpoint(base)
-    yield from _files(facts, actual, older, first)
-    span = range(first if older is None else first + 1, files.version + 1)
-    protocol, metadata = (None, None) if older is None else older.protocol_and_metadata()
-    protocol = reduce(lambda _, pair: pair[1], [p for p in facts.contents.protocols if p[0] in span], protocol)
-    metadata = reduce(lambda _, pair: pair[1], [m for m in facts.contents.metadata if m[0] in span], metadata)
+    span = range(commits[0], files.version + 1)
+    yield from _files(facts, actual, older, span)
+    base_protocol, base_metadata = (None, None) if older is None else older.protocol_and_metadata()
+    protocol, metadata = facts.newest_definition(span[0], span[-1])
+    protocol, metadata = protocol or base_protocol, metadata or base_metadata
     own_protocol, own_metadata = actual.protocol_and_metadata()
-    yield from _action_differences("protocol", own_protocol, protocol, _versions, protocol_differences)
+    yield from _action_differences("protocol", own_protocol, protocol, version_text, protocol_differences)
     yield from _action_differences("metaData", own_metadata, metadata, lambda action: action.id, metadata_differences)
     yield from _txns(facts, actual, older, span)
     yield from _domains(facts, actual, older, span)
@@ -108,7 +100,7 @@ def _action_differences(
 
 def _txns(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:
     txns = {t.app_id: t for t in ([] if older is None else older.txns())}
-    txns |= {t.app_id: t for v, t in facts.contents.txns if v in span}
+    txns |= {t.app_id: t for commit in facts.records if commit.version in span for t in commit.txns}
     own = {t.app_id: t.version for t in actual.txns()}
     # one that the log has and the checkpoint has not may have expired, if it says how old it is
     yield from _differ("txn of", own, {n: t.version for n, t in txns.items() if n in own or t.last_updated is None})
@@ -116,15 +108,14 @@ def _txns(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: r
 
 def _domains(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:
     domains = {d.domain: d for d in ([] if older is None else older.domains())}
-    domains |= {d.domain: d for v, d in facts.contents.domains if v in span}
+    domains |= {d.domain: d for commit in facts.records if commit.version in span for d in commit.domains}
     own = {d.domain: d.configuration for d in actual.domains() if not d.removed}
     yield from _differ("domain", own, {n: d.configuration for n, d in domains.items() if not d.removed})
 
 
-def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, first: int) -> Iterator[Pair]:
+def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:
     """Live files by key, and of those in both their sizes, rows and deleted rows."""
-    start = first if older is None else first + 1
-    tail = facts.events.filter(pl.col("version").is_between(start, actual.version)).unique(
+    tail = facts.events.filter(pl.col("version").is_between(span[0], span[-1])).unique(
         IDENTITY, keep="last", maintain_order=True
     )
     columns = [*IDENTITY, "path", "size", "records", "deleted_records"]
@@ -173,10 +164,6 @@ def _inside(checkpoint: Checkpoint) -> Iterator[str]:
     if both.height:
         yield f"The checkpoint of v{checkpoint.version} holds files as added and as removed"
         yield some(both["path"].head(3).to_list(), both.height)
-
-
-def _versions(protocol: Protocol) -> str:
-    return f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
 
 
 def protocol_differences(actual: Protocol, log_protocol: Protocol) -> Iterator[Pair]:

@@ -7,17 +7,18 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.audit.metrics import FIGURES, count_empty_files, differences, is_partial_write
-from lakeview.delta.audit.records import whole as long
+from lakeview.delta.audit.metrics import FIGURES, count_empty_files, metric_differences
+from lakeview.delta.audit.run import sums_of
 from lakeview.delta.lint.checkpoints import Pair, metadata_differences, protocol_differences
 from lakeview.delta.lint.facts import LogFacts, json_file
-from lakeview.delta.lint.report import differing, finding, some, versions
+from lakeview.delta.lint.report import differing, finding, of_names, some, versions
 from lakeview.delta.log.actions import Metadata, Protocol
+from lakeview.delta.log.commit_info import whole
 from lakeview.delta.log.commits import parse_commit
 from lakeview.delta.log.file_actions import IDENTITY, file_actions
 from lakeview.delta.log.paths import commit_name
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.findings import Finding, Severity
+from lakeview.model.findings import Finding
 from lakeview.model.printable import count_text
 
 _NEWEST = 100
@@ -37,31 +38,19 @@ def checksum_files(facts: LogFacts) -> Iterator[Finding]:
         elif pairs := list(_compare(facts, figures, version, totals.get(version))):
             wrong.append((version, pairs))
     if wrong:
-        yield finding(
-            "checksum-disagrees",
-            Severity.ATTENTION,
-            f"{count_text(len(wrong), 'version checksum disagrees', 'version checksums disagree')} with the log",
-            f"{versions(v for v, _ in wrong)}; v{wrong[0][0]}: {differing(wrong[0][1])}",
-            section="Version Checksum File",
-            place=f"{wrong[0][0]:020d}.crc",
-            remedy="the log wins; engines that trust checksums give wrong counts or refuse: delete the files",
-        )
+        claim = f"{count_text(len(wrong), 'version checksum disagrees', 'version checksums disagree')} with the log"
+        evidence = f"{versions(v for v, _ in wrong)}; v{wrong[0][0]}: {differing(wrong[0][1])}"
+        yield finding("checksum-disagrees", claim, evidence, f"{wrong[0][0]:020d}.crc")
     if broken_versions:
-        yield finding(
-            "checksum-unreadable",
-            Severity.NOTE,
-            f"{count_text(len(broken_versions), 'version checksum')} cannot be read",
-            versions(broken_versions),
-            section="Version Checksum File",
-            place=f"{broken_versions[0]:020d}.crc",
-        )
+        claim = f"{count_text(len(broken_versions), 'version checksum')} cannot be read"
+        yield finding("checksum-unreadable", claim, versions(broken_versions), f"{broken_versions[0]:020d}.crc")
 
 
 def _totals(facts: LogFacts) -> dict[int, tuple[int, int]]:
     """Files and bytes of each version that a replay from version 0 reaches."""
-    if not facts.runs or facts.runs[0][1] is not None:
+    if not facts.runs or facts.runs[0][0] is not None:
         return {}
-    first, _, last = facts.runs[0]
+    first, last = facts.runs[0][1][0], facts.runs[0][1][-1]
     events = facts.events.filter(pl.col("version") <= last).unique(
         ["version", *IDENTITY], keep="last", maintain_order=True
     )
@@ -83,25 +72,23 @@ def _totals(facts: LogFacts) -> dict[int, tuple[int, int]]:
 
 def _compare(facts: LogFacts, figures: dict[str, Any], version: int, totals: tuple[int, int] | None) -> Iterator[Pair]:
     for name, actual in zip(("numFiles", "tableSizeBytes"), totals or (None, None), strict=True):
-        figure = long(figures.get(name))
+        figure = whole(figures.get(name))
         if figure is not None and actual is not None and figure != actual:
             yield name, figure, actual
     for name in ("numMetadata", "numProtocol"):
-        if (figure := long(figures.get(name))) is not None and figure != 1:
+        if (figure := whole(figures.get(name))) is not None and figure != 1:
             yield name, figure, 1
     if totals is not None:
         yield from _actions_compared(facts, figures, version)
 
 
 def _actions_compared(facts: LogFacts, figures: dict[str, Any], version: int) -> Iterator[Pair]:
-    metadata = _as(figures.get("metadata"), Metadata)
-    newest = [m for v, m in facts.contents.metadata if v <= version]
-    if metadata is not None and newest:
-        yield from metadata_differences(metadata, newest[-1])
-    protocol = _as(figures.get("protocol"), Protocol)
-    current = [p for v, p in facts.contents.protocols if v <= version]
-    if protocol is not None and current:
-        yield from protocol_differences(protocol, current[-1])
+    log_protocol, log_metadata = facts.newest_definition(0, version)
+    metadata, protocol = _as(figures.get("metadata"), Metadata), _as(figures.get("protocol"), Protocol)
+    if metadata is not None and log_metadata is not None:
+        yield from metadata_differences(metadata, log_metadata)
+    if protocol is not None and log_protocol is not None:
+        yield from protocol_differences(protocol, log_protocol)
 
 
 def _as(value: Any, kind: type[Any]) -> Any:
@@ -118,7 +105,7 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
     for name, start, end in spans.tail(_NEWEST).iter_rows():
         data = facts.read(name)
         try:
-            actions = file_actions([parse_commit(data or b"", end, name)], facts.storage.root)
+            actions = file_actions([parse_commit(data or b"", end, name)], facts.storage.root, [])
         except CorruptTableError:
             unreadable.append(name)
             continue
@@ -131,79 +118,39 @@ def compactions(facts: LogFacts) -> Iterator[Finding]:
         if twice or extra:
             odd.append(f"{name}: {count_text(twice, 'file')} twice, {extra:,} not as the commits leave them")
     if odd:
-        yield finding(
-            "log-compaction-not-reconciled",
-            Severity.ATTENTION,
-            f"{count_text(len(odd), 'log compaction is', 'log compactions are')} not reconciled",
-            some(odd, limit=1),
-            section="Log Compaction Files",
-            place=odd[0].partition(":")[0],
-            remedy="engines that read compactions count files wrongly: delete these, the commits say it all",
-        )
-    if unreadable:
-        yield finding(
-            "log-compaction-unreadable",
-            Severity.ATTENTION,
-            f"{count_text(len(unreadable), 'log compaction')} cannot be read",
-            some(unreadable),
-            section="Log Compaction Files",
-            place=unreadable[0],
-            remedy="delete it: the commits say it all",
-        )
+        claim = f"{count_text(len(odd), 'log compaction is', 'log compactions are')} not reconciled"
+        yield finding("log-compaction-not-reconciled", claim, some(odd, limit=1), odd[0].partition(":")[0])
+    claim = f"{count_text(len(unreadable), 'log compaction')} cannot be read"
+    yield from of_names("log-compaction-unreadable", unreadable, claim)
 
 
 def metrics_agree_with_actions(facts: LogFacts) -> Iterator[Finding]:
     """operationMetrics, written as numbers or as text, against the file actions of the same commit."""
-    commits = facts.commits.filter(pl.col("operation").is_in(list(FIGURES)))
-    sums = {row["version"]: row for row in _sums(facts).iter_rows(named=True)}
-    nothing = dict.fromkeys(("added", "removed", "rows", "bytes"), 0)
+    sums = {row["version"]: row for row in sums_of(facts.events).iter_rows(named=True)}
     wrong: list[tuple[int, str]] = []
     empty: list[tuple[int, str]] = []
-    columns = commits.select("version", "operation", "parameters", "metrics", "cdcs")
-    for version, operation, parameters, metrics, change_files in columns.iter_rows():
-        actions = sums.get(version, nothing)
-        # with deletion vectors engines do not count a file that only got a new vector, or count it in another way
-        if metrics is None or actions.get("vectors") or is_partial_write(operation, parameters):
-            continue
-        pairs = list(differences(operation, metrics, actions, change_files))
-        if pairs:
-            (empty if count_empty_files(pairs) else wrong).append(
-                (version, f"v{version} {operation}: {differing(pairs)}")
-            )
+    for commit in facts.records:
+        if commit.info.operation in FIGURES:
+            pairs = metric_differences(commit, sums.get(commit.version))
+            if pairs and not isinstance(pairs, str):
+                text = f"v{commit.version} {commit.info.operation}: {differing(pairs)}"
+                (empty if count_empty_files(pairs) else wrong).append((commit.version, text))
     if empty:
         yield finding(
             "metrics-count-empty-files",
-            Severity.NOTE,
             f"{count_text(len(empty), 'commit counts', 'commits count')} more files than {_its(len(empty))} actions"
             " add",
             f"{some([text for _, text in empty], limit=1)}; Spark counts files without rows that it then leaves out",
-            section="Commit Provenance Information",
-            place=commit_name(empty[0][0]),
+            commit_name(empty[0][0]),
         )
     if wrong:
         yield finding(
             "metrics-disagree",
-            Severity.ATTENTION,
             f"{count_text(len(wrong), 'commit did', 'commits did')} something else than {_its(len(wrong))} metrics say",
             some([text for _, text in wrong]),
-            section="Commit Provenance Information",
-            place=commit_name(wrong[0][0]),
-            remedy="go by the actions; the writer counts wrongly, or the commit was changed afterwards",
+            commit_name(wrong[0][0]),
         )
 
 
 def _its(number: int) -> str:
     return "its" if number == 1 else "their"
-
-
-def _sums(facts: LogFacts) -> pl.DataFrame:
-    """Files added and removed, rows and bytes added by version; rows are null where a file does not count them."""
-    is_add = pl.col("added")
-    rows = pl.col("records").filter(is_add)
-    return facts.events.group_by("version").agg(
-        is_add.sum().cast(pl.Int64).alias("added"),
-        (~is_add).sum().cast(pl.Int64).alias("removed"),
-        pl.when(rows.null_count() == 0).then(rows.sum()).alias("rows"),
-        pl.col("size").filter(is_add).sum().alias("bytes"),
-        pl.col("deletion_vector").is_not_null().any().alias("vectors"),
-    )

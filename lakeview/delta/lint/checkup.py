@@ -16,6 +16,7 @@ from lakeview.delta.lint import (
 )
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding
+from lakeview.delta.log.actions import version_text
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import LakeviewError
@@ -46,17 +47,16 @@ def _protocol(facts: LogFacts) -> str | None:
     latest = facts.latest_protocol
     if latest is None:
         return None
-    features = count_text(len(facts.features), "feature")
-    return f"reader {latest.min_reader_version}, writer {latest.min_writer_version}, {features}"
+    return f"{version_text(latest)}, {count_text(len(facts.features), 'feature')}"
 
 
 def _commits(facts: LogFacts) -> str | None:
-    numbers = facts.commits["version"]
-    return f"{count_text(numbers.len(), 'commit')}, v{numbers[0]} to v{numbers[-1]}" if numbers.len() else None
+    numbers = facts.log.versions()
+    return f"{count_text(len(numbers), 'commit')}, v{numbers[0]} to v{numbers[-1]}" if numbers else None
 
 
 def _actions(facts: LogFacts) -> str | None:
-    return count_text(facts.events.height, "file action") if facts.commits.height else None
+    return count_text(facts.events.height, "file action") if facts.log.versions() else None
 
 
 def _checkpoints(facts: LogFacts) -> str | None:
@@ -148,7 +148,7 @@ def check(log: TableLog, now: datetime | None = None) -> list[Finding]:
         findings += own
         subject = area.subject(facts)
         if whole and subject is not None and all(f.severity is Severity.NOTE for f in own):
-            findings.append(finding("check-passed", Severity.PASS, area.claim, subject, section=area.section))
+            findings.append(finding("check-passed", area.claim, subject, section=area.section))
     return sorted(findings, key=lambda f: _ORDER.index(f.severity))
 
 

@@ -4,24 +4,25 @@ Nothing here raises for what a log does wrong: what cannot be read is a fact too
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
+from lakeview.delta.audit.records import CommitRecord, commit_record
+from lakeview.delta.audit.run import unbroken_runs
+from lakeview.delta.data.changes import decode_cdc
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import column_mapping_mode
-from lakeview.delta.lint.commit_rows import COMMITS_READ, EVENTS, change_file_paths, commit_row, file_events
-from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, table_protocol
+from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.checkpoints import UNREADABLE
-from lakeview.delta.log.commits import Commit, only
+from lakeview.delta.log.commit_rows import read_commits
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.log_segment import CheckpointFiles, checkpoints_of, complete_checkpoints
-from lakeview.delta.log.paths import LOG_FOLDER, canonical
+from lakeview.delta.log.paths import LOG_FOLDER, canonical, decode_path
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import in_commit_start
@@ -43,19 +44,7 @@ LIVE = ("size", "partition_values", "records", "vector")
 STATED = ("records", "stats", "stats_parsed")
 """What the checks of statistics look at: the largest part of a log, so it is read for them alone."""
 
-
-@dataclass(slots=True)
-class CommitContents:
-    """What the readable commits hold: rows of COMMITS_READ, EVENTS, (version, action) of four kinds of actions, and the
-    files that cdc actions name."""
-
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    events: list[pl.DataFrame] = field(default_factory=list)
-    protocols: list[tuple[int, Protocol]] = field(default_factory=list)
-    metadata: list[tuple[int, Metadata]] = field(default_factory=list)
-    txns: list[tuple[int, Txn]] = field(default_factory=list)
-    domains: list[tuple[int, DomainMetadata]] = field(default_factory=list)
-    change_files: list[str] = field(default_factory=list)
+_EVENTS = ("version", "size", "data_change", "records")
 
 
 class LogFacts:
@@ -91,6 +80,10 @@ class LogFacts:
             return False
         return any(c.version == version for c in checkpoints_of(self.log.list_files(version)))
 
+    def size_of(self, checkpoint: CheckpointFiles) -> int:
+        """The bytes of a checkpoint's own files."""
+        return int(self.files.filter(pl.col("name").is_in(list(checkpoint.names)))["size"].sum())
+
     def read(self, name: str) -> bytes | None:
         """A whole file of the log folder; None if it is not there, or larger than the limit."""
         try:
@@ -100,74 +93,77 @@ class LogFacts:
 
     # -- the commits
 
-    @cached_property
-    def contents(self) -> CommitContents:
-        """What the commits hold, read once."""
-        contents = CommitContents()
-        files = self.log.commit_files()
-        times = files["modified"].dt.epoch("ms").to_list()
-        for start in range(0, files.height, _CHUNK):
-            versions = files["version"][start : start + _CHUNK].to_list()
-            commits, troubles = self._commits(versions)
-            by_version = {c.version: c for c in commits}
-            for version, file_time in zip(versions, times[start : start + _CHUNK], strict=True):
-                row = {"version": version, "modified": file_time, "trouble": troubles.get(version)}
-                contents.rows.append(row | (commit_row(by_version[version]) if version in by_version else {}))
-            contents.events.append(file_events(commits, self.storage.root))
-            contents.protocols += only("protocol", commits)
-            contents.metadata += only("meta_data", commits)
-            contents.txns += only("txn", commits)
-            contents.domains += only("domain_metadata", commits)
-            contents.change_files += change_file_paths(commits)
-        return contents
+    @property
+    def records(self) -> list[CommitRecord]:
+        """Every readable commit, oldest first."""
+        return self._commits[0]
 
-    def _commits(self, versions: Sequence[int]) -> tuple[list[Commit], dict[int, str]]:
-        try:
-            return self.log.commits(versions), {}
-        except (*UNREADABLE, VersionNotFoundError):
-            commits, troubles = [], {}
-            for version in versions:
-                try:
-                    commits.append(self.log.commit(version))
-                except (*UNREADABLE, VersionNotFoundError) as error:
-                    troubles[version] = error.message
-            return commits, troubles
+    @property
+    def events(self) -> pl.DataFrame:
+        """FILE_ACTIONS of the readable commits in the order recorded: `version`, `added`, `key`, `path`,
+        `deletion_vector`, `size`, `data_change`, `records` (physical rows) and `deleted_records`."""
+        return self._commits[1]
+
+    @property
+    def troubles(self) -> dict[int, str]:
+        """Why commits cannot be read, by version, oldest first."""
+        return self._commits[2]
 
     @cached_property
-    def commits(self) -> pl.DataFrame:
-        """COMMITS_READ."""
-        names = COMMITS_READ.names()
-        return pl.DataFrame(
-            {n: [row.get(n) for row in self.contents.rows] for n in names}, schema=COMMITS_READ, strict=True
+    def _commits(self) -> tuple[list[CommitRecord], pl.DataFrame, dict[int, str]]:
+        troubles: dict[int, str] = {}
+        pieces = self._each_bytes(troubles)
+        records, events, reasons = read_commits(pieces, self.storage.root, _EVENTS, commit_record)
+        return records, events, dict(sorted((troubles | reasons).items()))
+
+    def _each_bytes(self, troubles: dict[int, str]) -> Iterator[tuple[int, bytes]]:
+        """(version, bytes) of the commits; `troubles` gets why others are not to be had."""
+        versions = self.log.versions()
+        for chunk in (versions[i : i + _CHUNK] for i in range(0, len(versions), _CHUNK)):
+            try:
+                pieces = list(self.log.each_bytes(chunk))
+            except (*UNREADABLE, VersionNotFoundError):
+                pieces = []
+                for version in chunk:
+                    try:
+                        pieces.append((version, self.log.commit_bytes(version)))
+                    except (*UNREADABLE, VersionNotFoundError) as error:
+                        troubles[version] = error.message
+            yield from pieces
+
+    @property
+    def metadata(self) -> list[tuple[int, Metadata]]:
+        """(version, metaData) of every metaData action of the commits."""
+        return [(commit.version, action) for commit in self.records for action in commit.metadatas]
+
+    def newest_definition(self, first: int, last: int) -> tuple[Protocol | None, Metadata | None]:
+        """The last protocol and the last metaData action of the commits from one version to another."""
+        own = [commit for commit in reversed(self._definitions) if first <= commit.version <= last]
+        return (
+            next((commit.protocol for commit in own if commit.protocol is not None), None),
+            next((commit.metadata for commit in own if commit.metadata is not None), None),
         )
 
     @cached_property
-    def events(self) -> pl.DataFrame:
-        """EVENTS, in the order recorded."""
-        return pl.concat([pl.DataFrame(schema=EVENTS), *self.contents.events])
+    def _definitions(self) -> list[CommitRecord]:
+        return [commit for commit in self.records if commit.protocols or commit.metadatas]
 
     @property
     def change_files(self) -> pl.Series:
-        """Keys of the files that cdc actions name, wherever in the table they lie."""
-        return canonical(pl.Series("key", self.contents.change_files, dtype=pl.String), self.storage.root)
+        """Keys of the files that cdc actions name, wherever in the table they lie; a commit with an action that cannot
+        be read names none after it."""
+        paths: list[str] = []
+        for commit in self.records:
+            with suppress(CorruptTableError):
+                paths.extend(decode_path(action.path) for action in decode_cdc(commit.change_files, commit.version))
+        return canonical(pl.Series("key", paths, dtype=pl.String), self.storage.root)
 
     @cached_property
-    def runs(self) -> list[tuple[int, CheckpointFiles | None, int]]:
-        """(first version, checkpoint it starts from, last version) of each unbroken run of readable commits.
-
-        A run starts at version 0, or at a checkpoint above a gap or a broken commit.
-        """
-        whole = {r["version"] for r in self.contents.rows if r["trouble"] is None}
+    def runs(self) -> list[tuple[CheckpointFiles | None, range]]:
+        """The unbroken runs of readable commits that begin at version 0, or after a checkpoint, which comes first."""
         bases = {c.version: c for c in self.checkpoints}
-        runs: list[tuple[int, CheckpointFiles | None, int]] = []
-        for version in sorted({*whole, *bases}):
-            if runs and version == runs[-1][2] + 1 and version in whole:
-                runs[-1] = (*runs[-1][:2], version)
-            elif version == 0 and version in whole:
-                runs.append((0, None, 0))
-            elif version in bases:
-                runs.append((version, bases[version], version))
-        return runs
+        runs = unbroken_runs([commit.version for commit in self.records], bases)
+        return [(bases.get(run[0] - 1), run) for run in runs if run[0] == 0 or run[0] - 1 in bases]
 
     # -- the latest version
 
@@ -218,21 +214,22 @@ class LogFacts:
     @cached_property
     def latest_protocol(self) -> Protocol | None:
         """The protocol in force, or the newest that some commit holds."""
-        if self.replay is not None:
-            return self.replay.protocol
-        return self.contents.protocols[-1][1] if self.contents.protocols else None
+        return self.newest_definition(0, self.log.latest)[0] if self.replay is None else self.replay.protocol
 
     @cached_property
     def latest_metadata(self) -> Metadata | None:
         """The metadata in force, or the newest that some commit holds."""
-        if self.replay is not None:
-            return self.replay.metadata
-        return self.contents.metadata[-1][1] if self.contents.metadata else None
+        return self.newest_definition(0, self.log.latest)[1] if self.replay is None else self.replay.metadata
 
     @property
     def properties(self) -> dict[str, str]:
         """The table's properties, as far as they can be read."""
         return {} if self.latest_metadata is None else self.latest_metadata.properties
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """The names of the partition columns, as far as they can be read."""
+        return [] if self.latest_metadata is None else self.latest_metadata.partition_columns or []
 
     @cached_property
     def schema(self) -> Schema | None:

@@ -1,6 +1,7 @@
 """Live files: their paths, partition values and deletion vectors, and whether the store has them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
@@ -8,7 +9,7 @@ from lakeview.delta.data.deletion_vectors import DeletionVector, vector_keys
 from lakeview.delta.data.partition_values import parse_values, partition_fields
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import finding, some
+from lakeview.delta.lint.report import finding, of_files, some
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.paths import LOG_FOLDER, canonical
 from lakeview.model import limits
@@ -19,26 +20,15 @@ from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
 from lakeview.storage.leftovers import age, leftovers
 
-_ADD = "Add File and Remove File"
-
 
 def paths(facts: LogFacts) -> Iterator[Finding]:
     """Live files outside the table's folder."""
     live = facts.live
     outside = live.filter(pl.Series([_outside(key) for key in live["key"]], dtype=pl.Boolean))
-    if not outside.height:
-        return
-    is_clone = facts.commits.filter(pl.col("operation").str.to_uppercase() == "CLONE").height > 0
-    yield finding(
-        "files-outside-table",
-        Severity.NOTE if is_clone else Severity.ATTENTION,
-        f"{count_text(outside.height, 'live file lies', 'live files lie')} outside the table",
-        some(outside["path"].head(3).to_list(), outside.height) + ("; the table is a clone" if is_clone else ""),
-        section=_ADD,
-        place=outside["path"][0],
-        remedy=None if is_clone else "copy the files into the table, or allow their folder if you trust its writer",
-        page="files",
-    )
+    is_clone = any((commit.info.operation or "").upper() == "CLONE" for commit in facts.records)
+    claim = f"{count_text(outside.height, 'live file lies', 'live files lie')} outside the table"
+    for own in of_files("files-outside-table", outside, claim, "; the table is a clone" if is_clone else ""):
+        yield replace(own, severity=Severity.NOTE, remedy=None) if is_clone else own
 
 
 def _outside(key: str) -> bool:
@@ -51,47 +41,23 @@ def files_in_store(facts: LogFacts) -> Iterator[Finding]:
     inside = live.filter(pl.Series([not _outside(key) for key in live["key"]], dtype=pl.Boolean))
     present = facts.data.select(pl.col("name").alias("key"), pl.col("size").alias("stored"))
     files = inside.select("key", "path", "size").unique("key").join(present, on="key", how="left")
-    missing = files.filter(pl.col("stored").is_null())
-    if missing.height:
-        yield finding(
-            "live-files-missing",
-            Severity.BROKEN,
-            f"{count_text(missing.height, 'live file is', 'live files are')} missing from the store",
-            f"{some(missing['path'].sort().head(3).to_list(), missing.height)}; of {live.height:,} live files",
-            section="Data Files",
-            place=missing["path"].sort()[0],
-            remedy="restore them from a backup, or restore the table to a version that does without",
-            page="files",
-        )
+    missing = files.filter(pl.col("stored").is_null()).sort("path")
+    claim = f"{count_text(missing.height, 'live file is', 'live files are')} missing from the store"
+    yield from of_files("live-files-missing", missing, claim, f"; of {live.height:,} live files")
     impossible = live.filter(~pl.col("size").is_between(0, limits.FILE_BYTES))
     for what, those in (
         ("a negative size", impossible.filter(pl.col("size") < 0)),
         ("a size that no store lets a file have", impossible.filter(pl.col("size") > 0)),
     ):
-        if those.is_empty():
-            continue
-        yield finding(
-            "live-files-without-size",
-            Severity.BROKEN,
-            f"{count_text(those.height, 'live file')} of {what}",
-            some(those["path"].head(3).to_list(), those.height),
-            section=_ADD,
-            place=those["path"][0],
-            remedy="the sizes of this table are wrong: see who wrote the add action",
-            page="files",
-        )
+        yield from of_files("live-files-without-size", those, f"{count_text(those.height, 'live file')} of {what}")
     other = files.filter(pl.col("size").is_between(0, limits.FILE_BYTES)).filter(pl.col("stored") != pl.col("size"))
     if other.height:
         row = other.sort("path").row(0, named=True)
         yield finding(
             "live-files-other-size",
-            Severity.ATTENTION,
             f"{count_text(other.height, 'live file has', 'live files have')} another size than the log says",
             f"{row['path']}: {row['stored']:,} bytes stored, {row['size']:,} recorded",
-            section=_ADD,
-            place=row["path"],
-            remedy="engines that trust the size cannot read it: see who replaced the file",
-            page="files",
+            row["path"],
         )
     yield from _vector_files(live, present, facts.storage.root)
 
@@ -117,26 +83,14 @@ def _vector_files(live: pl.DataFrame, present: pl.DataFrame, root: str) -> Itera
         first = min(missing)
         yield finding(
             "deletion-vector-files-missing",
-            Severity.BROKEN,
             f"{count_text(len(missing), 'deletion vector file is', 'deletion vector files are')} missing from the"
             " store",
             f"{some(sorted(missing))}; for {missing[first]}",
-            section="Deletion Vectors",
-            place=first,
-            remedy="restore it from a backup: without it deleted rows would come back",
-            page="files",
+            first,
         )
     if messages:
-        yield finding(
-            "deletion-vector-unreadable",
-            Severity.BROKEN,
-            f"{count_text(len(messages), 'deletion vector descriptor')} cannot be read",
-            messages[0],
-            section="Deletion Vectors",
-            place="deletionVector",
-            remedy="restore the table to the version before",
-            page="files",
-        )
+        claim = f"{count_text(len(messages), 'deletion vector descriptor')} cannot be read"
+        yield finding("deletion-vector-unreadable", claim, messages[0], "deletionVector")
 
 
 def orphans(facts: LogFacts) -> Iterator[Finding]:
@@ -162,15 +116,12 @@ def orphans(facts: LogFacts) -> Iterator[Finding]:
     if alone.height:
         yield finding(
             "orphan-files",
-            Severity.NOTE,
             f"{count_text(alone.height, 'file')} in the folder {'is' if alone.height == 1 else 'are'} named by no"
             " commit",
             f"{int(alone['size'].sum()):,} bytes; {age(facts.now)}: "
             f"{some(alone['name'].head(3).to_list(), alone.height)}",
-            section="Data Files",
-            place=alone["name"][0],
+            alone["name"][0],
             remedy=_REMEDIES[bool(in_log.any()), bool(in_log.all())],
-            page="files",
         )
 
 
@@ -184,11 +135,11 @@ _REMEDIES = {
 
 def partition_values(facts: LogFacts) -> Iterator[Finding]:
     """Every live file has a value for each partition column, no others, and they can be read as their types."""
-    live, schema, metadata = facts.live, facts.schema, facts.latest_metadata
-    if schema is None or metadata is None or not live.height:
+    live, schema = facts.live, facts.schema
+    if schema is None or not live.height:
         return
     try:
-        fields = partition_fields(schema, metadata.partition_columns or [])
+        fields = partition_fields(schema, facts.partition_columns)
     except CorruptTableError:  # the schema's own check says so
         return
     names = {f.stored_name for f in fields}
@@ -200,24 +151,17 @@ def partition_values(facts: LogFacts) -> Iterator[Finding]:
             not names
         )
     )
-    if lacking.height:
-        yield finding("partition-value-missing",
-            Severity.BROKEN,
-            f"{count_text(lacking.height, 'live file lacks', 'live files lack')} a partition value",
-            f"{some(lacking['path'].head(3).to_list(), lacking.height)}; partition columns: {some(sorted(names))}",
-            section="Partition Value Serialization", place=lacking["path"][0],
-            remedy="readers take it as null or fail: write these files again", page="partitions",
-        )  # fmt: skip
+    claim = f"{count_text(lacking.height, 'live file lacks', 'live files lack')} a partition value"
+    yield from of_files("partition-value-missing", lacking, claim, f"; partition columns: {some(sorted(names))}")
     extra = keys.explode("keys").drop_nulls("keys").filter(~pl.col("keys").is_in(sorted(names)))
     if extra.height:
-        yield finding("partition-value-superfluous",
-            Severity.ATTENTION,
+        yield finding(
+            "partition-value-superfluous",
             f"{count_text(extra['path'].n_unique(), 'live file has', 'live files have')} values for columns that are no"
             " partition columns",
             f"{some(extra['keys'].unique().sort().to_list())}: {some(extra['path'].head(2).to_list(), extra.height)}",
-            section="Partition Value Serialization", place=extra["path"][0],
-            remedy="the files were written for another partitioning: write them again", page="partitions",
-        )  # fmt: skip
+            extra["path"][0],
+        )
     for field in fields:
         yield from _unreadable(live, field)
 
@@ -234,30 +178,16 @@ def _unreadable(live: pl.DataFrame, field: Field) -> Iterator[Finding]:
         files = live.filter(text.is_in(bad.implode()))
         yield finding(
             "partition-value-of-other-type",
-            Severity.BROKEN,
             f"{count_text(bad.len(), 'partition value')} of {field.name} {'is' if bad.len() == 1 else 'are'} no"
             f" {field.type}",
             f"{some([repr(v) for v in bad.sort().head(3)], bad.len())}; in {count_text(files.height, 'file')}",
-            section="Partition Value Serialization",
-            place=files["path"][0],
-            remedy="rows of these files cannot be read: write them again",
-            page="partitions",
+            files["path"][0],
         )
 
 
 def keys_once(facts: LogFacts) -> Iterator[Finding]:
     """A path that is live with two deletion vectors at once gives its rows twice."""
-    live = facts.live
-    twice = live.unique(IDENTITY).filter(pl.col("key").is_duplicated())
-    if twice.height:
-        names = twice["path"].unique(maintain_order=True)
-        yield finding(
-            "file-live-twice",
-            Severity.BROKEN,
-            f"{count_text(names.len(), 'file is', 'files are')} live with two deletion vectors at once",
-            some(names.head(3).to_list(), names.len()),
-            section=_ADD,
-            place=names[0],
-            remedy="its rows come twice: remove the older entry in a new commit",
-            page="files",
-        )
+    twice = facts.live.unique(IDENTITY, maintain_order=True).filter(pl.col("key").is_duplicated())
+    files = twice.unique("path", maintain_order=True)
+    claim = f"{count_text(files.height, 'file is', 'files are')} live with two deletion vectors at once"
+    yield from of_files("file-live-twice", files, claim)

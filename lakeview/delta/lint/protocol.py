@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from lakeview.delta.data.column_rules import collation
 from lakeview.delta.features import MAX_READER_VERSION, MAX_WRITER_VERSION
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import finding, some
-from lakeview.delta.log.actions import Protocol, supported_features
+from lakeview.delta.lint.report import finding, of_names, some
+from lakeview.delta.log.actions import Protocol, supported_features, version_text
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
@@ -27,36 +27,26 @@ def versions_and_lists(facts: LogFacts) -> Iterator[Finding]:
     protocol = facts.latest_protocol
     if protocol is None:
         return
-    reader, writer = protocol.min_reader_version, protocol.min_writer_version
-    pair = f"reader {reader}, writer {writer}"
+    reader, writer, pair = protocol.min_reader_version, protocol.min_writer_version, version_text(protocol)
     if not (1 <= reader <= MAX_READER_VERSION and 1 <= writer <= MAX_WRITER_VERSION):
-        yield finding("protocol-unknown",
-            Severity.BROKEN, f"No specification knows this protocol: {pair}",
-            f"readers go from 1 to {MAX_READER_VERSION}, writers from 1 to {MAX_WRITER_VERSION}",
-            section="Protocol Evolution", place="protocol",
-            remedy="use an engine that wrote this table; if nothing did, restore the protocol action",
-        )  # fmt: skip
+        limits = f"readers go from 1 to {MAX_READER_VERSION}, writers from 1 to {MAX_WRITER_VERSION}"
+        yield finding("protocol-unknown", f"No specification knows this protocol: {pair}", limits, _PLACE)
         return
     yield from _odd_pair(reader, writer, pair)
     yield from _lists_of_versions(protocol, pair)
     yield from _one_list_only(protocol)
 
 
-_SECTION = "Table Features"
+_PLACE = "protocol"
 
 
 def _odd_pair(reader: int, writer: int, pair: str) -> Iterator[Finding]:
+    claim = f"An odd pair of protocol versions: {pair}"
     if reader == 3 and writer < 7:
-        yield finding("reader-three-without-writer-seven",
-            Severity.BROKEN, f"An odd pair of protocol versions: {pair}", "reader 3 needs writer 7",
-            section=_SECTION, place="protocol", remedy="raise the writer version and list the features",
-        )  # fmt: skip
+        yield finding("reader-three-without-writer-seven", claim, "reader 3 needs writer 7", _PLACE)
     elif reader == 2 and writer < 5:
-        yield finding("reader-two-without-writer-five",
-            Severity.ATTENTION, f"An odd pair of protocol versions: {pair}",
-            "reader 2 stands for column mapping, which writers know from version 5 on",
-            section="Reader Version Requirements", place="protocol", remedy="raise the writer version to 5",
-        )  # fmt: skip
+        evidence = "reader 2 stands for column mapping, which writers know from version 5 on"
+        yield finding("reader-two-without-writer-five", claim, evidence, _PLACE)
 
 
 def _lists_of_versions(protocol: Protocol, pair: str) -> Iterator[Finding]:
@@ -66,38 +56,28 @@ def _lists_of_versions(protocol: Protocol, pair: str) -> Iterator[Finding]:
         ("writerFeatures", protocol.min_writer_version, 7, protocol.writer_features),
     ):
         if version == list_version and features is None:
-            yield finding("feature-list-missing",
-                Severity.BROKEN, f"The protocol has no {name}", f"{pair}: the list must be there, if empty",
-                section=_SECTION, place="protocol", remedy=f"the writer has to name its features in {name}",
-            )  # fmt: skip
+            evidence, remedy = (
+                f"{pair}: the list must be there, if empty",
+                f"the writer has to name its features in {name}",
+            )
+            yield finding("feature-list-missing", f"The protocol has no {name}", evidence, _PLACE, remedy=remedy)
         elif version < list_version and features:
-            yield finding("feature-list-superfluous",
-                Severity.ATTENTION, f"{name} stand in a protocol that has none", f"{pair}; {some(features)}",
-                section=_SECTION, place="protocol", remedy="no engine has to look at them: raise the versions",
-            )  # fmt: skip
+            claim = f"{name} stand in a protocol that has none"
+            yield finding("feature-list-superfluous", claim, f"{pair}; {some(features)}", _PLACE)
 
 
 def _one_list_only(protocol: Protocol) -> Iterator[Finding]:
     """Features of readers stand in both lists."""
     own, others = protocol.reader_features or [], protocol.writer_features or []
     for_writers = frozenset(others)
-    writer = protocol.min_writer_version
-    if writer == 7 and (lonely := [f for f in own if f not in for_writers]):
-        yield finding("reader-feature-not-for-writers",
-            Severity.BROKEN,
-            f"{count_text(len(lonely), 'reader feature is', 'reader features are')} missing from writerFeatures",
-            some(lonely), section=_SECTION, place="protocol",
-            remedy="writers may break what they do not know of: list them for writers too",
-        )  # fmt: skip
+    lonely = [f for f in own if f not in for_writers] if protocol.min_writer_version == 7 else []
+    claim = f"{count_text(len(lonely), 'reader feature is', 'reader features are')} missing from writerFeatures"
+    yield from of_names("reader-feature-not-for-writers", lonely, claim, _PLACE)
     # reader 2 stands for column mapping
     for_readers = {*own, "columnMapping"} if protocol.min_reader_version == 2 else set(own)
-    if half := [f for f in others if f in READER_AND_WRITER and f not in for_readers]:
-        yield finding("writer-feature-not-for-readers",
-            Severity.BROKEN,
-            f"{count_text(len(half), 'feature that readers need is', 'features that readers need are')} listed for"
-            " writers only",
-            some(half), section=_SECTION, place="protocol", remedy="list them for readers too",
-        )  # fmt: skip
+    half = [f for f in others if f in READER_AND_WRITER and f not in for_readers]
+    need = count_text(len(half), "feature that readers need is", "features that readers need are")
+    yield from of_names("writer-feature-not-for-readers", half, f"{need} listed for writers only", _PLACE)
 
 
 class Use:
@@ -227,13 +207,10 @@ def _undeclared_features(
             real = heavy and any(not s.startswith("delta.enable") and n != "columnMapping" for n, s in names.items())
             yield finding(
                 "feature-undeclared",
-                Severity.BROKEN if real else Severity.ATTENTION,
                 f"{count_text(len(names), 'feature is', 'features are')} used and not declared: {some(list(names))}",
-                f"{some(list(names.values()))}; reader {protocol.min_reader_version}, writer "
-                f"{protocol.min_writer_version}",
-                section="Table Features",
-                place="protocol",
-                remedy="add the features to the protocol, or undo what needs them: engines may ignore it",
+                f"{some(list(names.values()))}; {version_text(protocol)}",
+                _PLACE,
+                severity=Severity.BROKEN if real else None,
             )
 
 
@@ -241,31 +218,19 @@ def _unused_features(signs: Mapping[str, str | None], facts: LogFacts) -> Iterat
     features = {f.removesuffix("-preview") for f in facts.features}
     unused_names = sorted(n for n in features - _COME_ALONG if n in signs and signs[n] is None)
     if unused_names:
-        yield finding(
-            "feature-unused",
-            Severity.NOTE,
-            f"{count_text(len(unused_names), 'feature is', 'features are')} declared and not used",
-            some(unused_names, limit=6),
-            section="Table Features",
-            place="protocol",
-            remedy="engines without them refuse the table for nothing: drop those that readers need"
-            if set(unused_names) & READER_AND_WRITER
-            else None,
-        )
+        claim = f"{count_text(len(unused_names), 'feature is', 'features are')} declared and not used"
+        remedy = "engines without them refuse the table for nothing: drop those that readers need"
+        is_for_readers = bool(set(unused_names) & READER_AND_WRITER)
+        evidence = some(unused_names, limit=6)
+        yield finding("feature-unused", claim, evidence, _PLACE, remedy=remedy if is_for_readers else None)
 
 
 def domains_declared(facts: LogFacts) -> Iterator[Finding]:
     """domainMetadata actions in a table whose writers need not keep them."""
     protocol = facts.latest_protocol
-    if protocol is None or not facts.contents.domains or "domainMetadata" in facts.features:
+    domains = [(commit.version, action.domain) for commit in facts.records for action in commit.domains]
+    if protocol is None or not domains or "domainMetadata" in facts.features:
         return
-    version, action = facts.contents.domains[0]
-    yield finding(
-        "domain-without-feature",
-        Severity.ATTENTION,
-        "Metadata domains in a table without the feature domainMetadata",
-        f"{count_text(len(facts.contents.domains), 'action')}; first {action.domain} at v{version}",
-        section="Domain Metadata",
-        place="protocol",
-        remedy="add the feature: writers that do not know of it drop the domains",
-    )
+    (version, domain), claim = domains[0], "Metadata domains in a table without the feature domainMetadata"
+    evidence = f"{count_text(len(domains), 'action')}; first {domain} at v{version}"
+    yield finding("domain-without-feature", claim, evidence, _PLACE)

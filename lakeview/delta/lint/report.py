@@ -1,7 +1,12 @@
 """Many cases of one kind to one finding: how many there are, and the first of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+import polars as pl
+
+from lakeview.delta.lint.kinds import KINDS
+from lakeview.delta.log.paths import commit_name
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import first_few
 
@@ -10,19 +15,51 @@ _LONGEST = 120
 
 
 def finding(
-    finding_id: str,
-    severity: Severity,
+    kind: str,
     claim: str,
     evidence: str = "",
-    *,
-    section: str,
     place: str | None = None,
+    *,
+    severity: Severity | None = None,
+    section: str | None = None,
     remedy: str | None = None,
     threshold: str | None = None,
-    page: str | None = "timeline",
 ) -> Finding:
-    """A Finding whose rule is a section of the protocol."""
-    return Finding(finding_id, severity, claim, evidence, threshold, place, f"{PROTOCOL}, {section}", remedy, page)
+    """A Finding of a kind in KINDS. `severity`, `section` and `remedy`: in place of the kind's own."""
+    own = KINDS[kind]
+    rule = f"{PROTOCOL}, {section or own.section}"
+    return Finding(
+        kind, severity or own.severity, claim, evidence, threshold, place, rule, remedy or own.remedy, own.page
+    )
+
+
+def of_files(kind: str, files: pl.DataFrame, claim: str, more: str = "", **own: Any) -> Iterator[Finding]:
+    """A finding about these files (`path`), none where there are none. `more`: evidence after the first of them."""
+    if files.height:
+        yield finding(kind, claim, _paths(files) + more, files["path"][0], **own)
+
+
+def of_commits(kind: str, commits: Sequence[int], claim: str, more: str = "", **own: Any) -> Iterator[Finding]:
+    """A finding about these versions, none where there are none. `more`: evidence after the first of them."""
+    if commits:
+        yield finding(kind, claim, versions(commits) + more, commit_name(commits[0]), **own)
+
+
+def of_actions(kind: str, actions: pl.DataFrame, claim: str, **own: Any) -> Iterator[Finding]:
+    """A finding about these file actions (`version`, `path`), none where there are none."""
+    if actions.height:
+        at = versions(actions["version"].unique(maintain_order=True))
+        yield finding(kind, claim, f"at {at}: {_paths(actions)}", commit_name(actions["version"][0]), **own)
+
+
+def of_names(kind: str, names: Sequence[str], claim: str, place: str | None = None, **own: Any) -> Iterator[Finding]:
+    """A finding about these columns, properties or features, none where there are none. `place`: the first of them."""
+    if names:
+        yield finding(kind, claim, some(names), place or names[0], **own)
+
+
+def _paths(files: pl.DataFrame) -> str:
+    return some(files["path"].head(3).to_list(), files.height)
 
 
 def some(examples: Sequence[object], total: int | None = None, *, limit: int = 3) -> str:

@@ -4,20 +4,20 @@ values that it takes."""
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from lakeview.delta.audit.records import whole as long
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import finding, some
+from lakeview.delta.lint.report import finding, of_names
+from lakeview.delta.log.commit_info import whole
 from lakeview.delta.properties import FEATURE_VALUES, PROPERTIES, is_known, nearest
 from lakeview.model.data_types import DataType, Field, PrimitiveType
 from lakeview.model.errors import CorruptTableError
-from lakeview.model.findings import Finding, Severity
+from lakeview.model.findings import Finding
 from lakeview.model.printable import count_text
 from lakeview.model.schema import POLARS_TYPES, leaf_name
 from lakeview.model.type_tree import fields_below, nodes
 
-_SECTION = "Schema Serialization Format"
+_CONFIGURATION = "metaData.configuration"
 _TYPES = frozenset(POLARS_TYPES) | {"void", "variant", "geometry", "geography", "null", "interval"}
 
 
@@ -27,21 +27,15 @@ def readable(facts: LogFacts) -> Iterator[Finding]:
     if metadata is None:
         return
     if metadata.schema_string is None:
-        yield finding("schema-missing",
-            Severity.ATTENTION, "The table has no schema", "metaData without schemaString: some engines refuse it",
-            section=_SECTION, place="metaData.schemaString", remedy="set a schema with the engine that wrote it",
-            page="schema",
-        )  # fmt: skip
+        evidence = "metaData without schemaString: some engines refuse it"
+        yield finding("schema-missing", "The table has no schema", evidence, "metaData.schemaString")
         return
     try:
         depth = facts.storage.config.max_schema_depth
         schema = parse_schema(metadata.schema_string, is_mapped=facts.has_column_mapping, max_depth=depth)
-        partition_fields(schema, metadata.partition_columns or [])
+        partition_fields(schema, facts.partition_columns)
     except CorruptTableError as error:
-        yield finding("schema-unusable",
-            Severity.BROKEN, "The schema cannot be used", error.message,
-            section=_SECTION, place=error.place, remedy=error.fix, page="schema",
-        )  # fmt: skip
+        yield finding("schema-unusable", "The schema cannot be used", error.message, error.place, remedy=error.fix)
 
 
 def names_and_types(facts: LogFacts) -> Iterator[Finding]:
@@ -49,29 +43,15 @@ def names_and_types(facts: LogFacts) -> Iterator[Finding]:
     if facts.schema is None:
         return
     twice = [path for path, _ in _fields_with_one_key(facts, lambda f: f.name.lower())]
-    if twice:
-        yield finding("column-name-twice",
-            Severity.BROKEN, f"{count_text(len(twice), 'column name')} given twice, but for case", some(twice),
-            section=_SECTION, place=twice[0], remedy="rename one of them: most engines tell no case apart",
-            page="schema",
-        )  # fmt: skip
+    yield from of_names(
+        "column-name-twice", twice, f"{count_text(len(twice), 'column name')} given twice, but for case"
+    )
     unknown = [f"{node.name}: {node.type}" for node in nodes(facts.schema) if _is_unknown(node.type)]
-    if unknown:
-        yield finding("column-type-unknown",
-            Severity.ATTENTION, f"{count_text(len(unknown), 'column')} of a type no specification knows", some(unknown),
-            section=_SECTION, place=unknown[0].partition(":")[0],
-            remedy="rows of it can only be read by the engine that wrote them", page="schema",
-        )  # fmt: skip
-    if 0 < len(facts.schema) == len(_partitions(facts)):
-        yield finding("only-partition-columns",
-            Severity.ATTENTION, "Every column is a partition column", some(facts.schema.names),
-            section="Change Metadata", place="metaData.partitionColumns",
-            remedy="most engines refuse such a table: keep a column in the files", page="schema",
-        )  # fmt: skip
-
-
-def _partitions(facts: LogFacts) -> list[str]:
-    return [] if facts.latest_metadata is None else facts.latest_metadata.partition_columns or []
+    claim = f"{count_text(len(unknown), 'column')} of a type no specification knows"
+    yield from of_names("column-type-unknown", unknown, claim, unknown[0].partition(":")[0] if unknown else None)
+    if len(facts.schema) == len(facts.partition_columns):
+        names, place = facts.schema.names, "metaData.partitionColumns"
+        yield from of_names("only-partition-columns", names, "Every column is a partition column", place)
 
 
 def _fields_with_one_key(facts: LogFacts, key: Callable[[Field], str | None]) -> Iterator[tuple[str, Field]]:
@@ -97,71 +77,37 @@ def mapping(facts: LogFacts) -> Iterator[Finding]:
 
 
 def _ids_and_names(fields: Sequence[tuple[str, Field]], physical: Sequence[str]) -> Iterator[Finding]:
-    section = "Column Mapping"
     bare = [path for path, f in fields if f.id is None or f.physical_name is None]
-    if bare:
-        yield finding("column-mapping-missing",
-            Severity.BROKEN, f"{count_text(len(bare), 'column lacks', 'columns lack')} a mapping id or physical name",
-            some(bare), section=section, place=bare[0],
-            remedy="the writer ignores column mapping: restore the metaData action before it", page="schema",
-        )  # fmt: skip
+    claim = f"{count_text(len(bare), 'column lacks', 'columns lack')} a mapping id or physical name"
+    yield from of_names("column-mapping-missing", bare, claim)
     ids = Counter(f.id for _, f in fields if f.id is not None)
     same = [f"{path} (id {f.id})" for path, f in fields if f.id is not None and ids[f.id] > 1]
-    if same:
-        yield finding("column-mapping-id-shared",
-            Severity.BROKEN, f"{count_text(len(same), 'column shares its', 'columns share their')} mapping id",
-            some(same),
-            section=section, place=same[0], remedy="ids are unique in the whole schema: restore the metaData action",
-            page="schema",
-        )  # fmt: skip
-    if physical:
-        yield finding("physical-name-shared",
-            Severity.BROKEN,
-            f"{count_text(len(physical), 'column shares its', 'columns share their')} physical name",
-            some(physical), section=section, place=physical[0],
-            remedy="physical names are unique: restore the metaData action", page="schema",
-        )  # fmt: skip
+    for kind, names, what in (
+        ("column-mapping-id-shared", same, "mapping id"), ("physical-name-shared", physical, "physical name"),
+    ):  # fmt: skip
+        yield from of_names(kind, names, f"{count_text(len(names), 'column shares its', 'columns share their')} {what}")
 
 
 def _highest_id(ids: Sequence[int], properties: Mapping[str, str]) -> Iterator[Finding]:
-    highest, limit = max(ids, default=0), long(properties.get("delta.columnMapping.maxColumnId"))
+    name = "delta.columnMapping.maxColumnId"
+    highest, limit = max(ids, default=0), whole(properties.get(name))
     if ids and (limit is None or limit < highest):
-        yield finding("max-column-id-too-low",
-            Severity.ATTENTION,
-            "delta.columnMapping.maxColumnId is lower than an id in use" if limit is not None
-            else "delta.columnMapping.maxColumnId is not set",
-            f"{limit if limit is not None else 'none'}, and the highest id is {highest}",
-            section="Column Mapping", place="delta.columnMapping.maxColumnId",
-            remedy=f"set it to {highest}: the next column would get an id in use", page="schema",
-        )  # fmt: skip
+        claim = f"{name} is not set" if limit is None else f"{name} is lower than an id in use"
+        evidence = f"{'none' if limit is None else limit}, and the highest id is {highest}"
+        remedy = f"set it to {highest}: the next column would get an id in use"
+        yield finding("max-column-id-too-low", claim, evidence, name, remedy=remedy)
 
 
 def property_names(facts: LogFacts) -> Iterator[Finding]:
     """`delta.` properties that no engine knows: most are slips of the pen, and do nothing."""
     unknown = [k for k in facts.properties if k.startswith("delta.") and not is_known(k)]
     slips = {k: near for k in unknown if (near := nearest(k)) is not None}
-    if slips:
-        yield finding(
-            "property-misspelt",
-            Severity.ATTENTION,
-            f"{count_text(len(slips), 'property is', 'properties are')} misspelt and without effect",
-            some([f"{k} (meant: {near})" for k, near in slips.items()]),
-            section="Table Properties",
-            place="metaData.configuration",
-            remedy="set the property by its right name, and unset this one",
-            page="overview",
-        )
+    claim = f"{count_text(len(slips), 'property is', 'properties are')} misspelt and without effect"
+    meant = [f"{k} (meant: {near})" for k, near in slips.items()]
+    yield from of_names("property-misspelt", meant, claim, _CONFIGURATION)
     rest = [k for k in unknown if k not in slips]
-    if rest:
-        yield finding(
-            "property-unknown",
-            Severity.NOTE,
-            f"{count_text(len(rest), 'delta property is', 'delta properties are')} known to no engine",
-            some(rest),
-            section="Table Properties",
-            place="metaData.configuration",
-            page="overview",
-        )
+    claim = f"{count_text(len(rest), 'delta property is', 'delta properties are')} known to no engine"
+    yield from of_names("property-unknown", rest, claim, _CONFIGURATION)
 
 
 def property_values(facts: LogFacts) -> Iterator[Finding]:
@@ -172,14 +118,5 @@ def property_values(facts: LogFacts) -> Iterator[Finding]:
         for k, v in facts.properties.items()
         if k.startswith("delta.feature.") and v.lower() not in FEATURE_VALUES
     ]
-    if wrong:
-        yield finding(
-            "property-value-refused",
-            Severity.ATTENTION,
-            f"{count_text(len(wrong), 'property has a value', 'properties have values')} that engines refuse or ignore",
-            some(wrong),
-            section="Table Properties",
-            place="metaData.configuration",
-            remedy="set a value of the right kind",
-            page="overview",
-        )
+    claim = f"{count_text(len(wrong), 'property has a value', 'properties have values')} that engines refuse or ignore"
+    yield from of_names("property-value-refused", wrong, claim, _CONFIGURATION)

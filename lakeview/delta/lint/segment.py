@@ -7,11 +7,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeview.delta.audit.records import whole as long
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts, json_file
 from lakeview.delta.lint.report import differing, finding, short, some, versions
 from lakeview.delta.log.checkpoints import UNREADABLE
+from lakeview.delta.log.commit_info import whole
 from lakeview.delta.log.log_segment import CheckpointFiles, checksum
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
 from lakeview.model.errors import CorruptTableError
@@ -37,37 +37,19 @@ def commits_complete(facts: LogFacts) -> Iterator[Finding]:
             yield _gap(previous, version, newest_base >= version)
         previous = version
     if catalog := sorted(facts.features & CATALOG_FEATURES):
-        yield finding(
-            "catalog-managed",
-            Severity.NOTE,
-            "A catalog manages this table: only the commits that it has published were examined",
-            some(catalog),
-            section="Catalog-managed tables",
-            place="protocol",
-            remedy="ask the catalog for its latest version",
-        )
-    bad = facts.commits.filter(pl.col("trouble").is_not_null())
-    if bad.height:
-        harmless = newest_base >= bad["version"].max()  # type: ignore[operator]  # an Int64 column that is not empty
+        claim = "A catalog manages this table: only the commits that it has published were examined"
+        yield finding("catalog-managed", claim, some(catalog), "protocol")
+    if bad := facts.troubles:
         yield finding(
             "commit-unreadable",
-            Severity.ATTENTION if harmless else Severity.BROKEN,
-            f"{count_text(bad.height, 'commit')} cannot be read",
-            some(bad["trouble"].head(1).to_list(), bad.height, limit=1),
-            section="Delta Log Entries",
-            place=commit_name(bad["version"][0]),
-            remedy="restore the file from a backup or another copy of the table",
+            f"{count_text(len(bad), 'commit')} cannot be read",
+            some(list(bad.values()), limit=1),
+            commit_name(min(bad)),
+            severity=Severity.ATTENTION if newest_base >= max(bad) else None,
         )
     elif facts.trouble is not None and facts.trouble.kind not in _REPORTED_ELSEWHERE:
-        yield finding(
-            "latest-version-not-rebuilt",
-            Severity.BROKEN,
-            f"version {facts.log.latest} cannot be rebuilt",
-            facts.trouble.message,
-            section="Action Reconciliation",
-            place=facts.trouble.place,
-            remedy=facts.trouble.fix,
-        )
+        claim, error = f"version {facts.log.latest} cannot be rebuilt", facts.trouble
+        yield finding("latest-version-not-rebuilt", claim, error.message, error.place, remedy=error.fix)
 
 
 def _gap(previous: int, version: int, has_bridge: bool) -> Finding:
@@ -75,24 +57,15 @@ def _gap(previous: int, version: int, has_bridge: bool) -> Finding:
     if previous < 0 and has_bridge:
         return finding(
             "first-commit-without-checkpoint",
-            Severity.NOTE,
             f"The commits begin at v{version}, which no checkpoint supports",
             "what lies before the oldest checkpoint cannot be rebuilt; a cleanup leaves a log like this",
-            section="Metadata Cleanup",
-            place=commit_name(version),
+            commit_name(version),
         )
     missing = f"commit {first}" if first == last else f"commits {first:,} to {last:,}"
     claim = f"The log has a gap: {missing} {'is' if first == last else 'are'} missing"
     evidence = "a later checkpoint bridges it for newer versions" if has_bridge else "no checkpoint lies above it"
-    return finding(
-        "commits-missing",
-        Severity.ATTENTION if has_bridge else Severity.BROKEN,
-        claim,
-        evidence,
-        section="Delta Log Entries",
-        place=commit_name(first),
-        remedy="restore the missing commits from a backup or another copy of the table",
-    )
+    severity = Severity.ATTENTION if has_bridge else None
+    return finding("commits-missing", claim, evidence, commit_name(first), severity=severity)
 
 
 def multi_part(facts: LogFacts) -> Iterator[Finding]:
@@ -105,78 +78,56 @@ def multi_part(facts: LogFacts) -> Iterator[Finding]:
         missing = sorted(set(range(1, min(int(count), 10_000) + 1)) - set(group["part"]))
         yield finding(
             "checkpoint-incomplete",
-            Severity.ATTENTION,
             f"The checkpoint of v{version} is incomplete: {group.height:,} of {int(count):,} parts are there",
             f"missing: part {some(missing)}" if missing else "its parts do not number from 1 on",
-            section="Checkpoints",
-            place=group["name"][0],
-            remedy="readers skip it; write a new checkpoint, or delete the remaining parts",
+            group["name"][0],
         )
     features = facts.features
     if parts.height and "v2Checkpoint" in features:
-        yield finding(
-            "multi-part-with-v2-feature",
-            Severity.ATTENTION,
-            "Multi-part checkpoints in a table with v2Checkpoint",
-            f"at {versions(parts['version'].unique().sort())}",
-            section="V2 Checkpoint Table Feature",
-            place=parts["name"][0],
-            remedy="write V2 checkpoints only: their writer does not follow the feature",
-        )
+        claim, at = "Multi-part checkpoints in a table with v2Checkpoint", versions(parts["version"].unique().sort())
+        yield finding("multi-part-with-v2-feature", claim, f"at {at}", parts["name"][0])
     v2 = [c for c in facts.checkpoints if c.is_v2]
     if v2 and facts.latest_protocol is not None and "v2Checkpoint" not in features:
-        yield finding(
-            "v2-checkpoint-without-feature",
-            Severity.ATTENTION,
-            "V2 checkpoints in a table without the feature v2Checkpoint",
-            f"at {versions(c.version for c in v2)}",
-            section="V2 Checkpoint Table Feature",
-            place=v2[0].names[0],
-            remedy="add the feature, or write classic checkpoints",
-        )
+        claim, at = "V2 checkpoints in a table without the feature v2Checkpoint", versions(c.version for c in v2)
+        yield finding("v2-checkpoint-without-feature", claim, f"at {at}", v2[0].names[0])
 
 
 def log_tail(facts: LogFacts) -> Iterator[Finding]:
     """More commits after the newest checkpoint than a reader should have to read."""
     newest = facts.checkpoints[-1].version if facts.checkpoints else -1
     tail = facts.log.commit_files().filter(pl.col("version") > newest)
-    interval = long(facts.properties.get("delta.checkpointInterval", "10")) or 10
+    interval = whole(facts.properties.get("delta.checkpointInterval", "10")) or 10
     limit = max(_TAIL_AT_LEAST, _TAIL_TIMES * interval)
     if tail.height <= limit:
         return
     since = f"since the checkpoint of v{newest}" if newest >= 0 else "and no checkpoint"
     yield finding(
         "checkpoint-overdue",
-        Severity.ATTENTION,
         f"{tail.height:,} commits {since}",
         f"{int(tail['size'].sum()):,} bytes to read at every opening; the interval is {interval:,}",
-        section="Checkpoints",
+        commit_name(tail["version"][0]),
         threshold=f"{limit:,} commits",
-        place=commit_name(tail["version"][0]),
-        remedy="write a checkpoint; see why the writer does not",
     )
 
 
 def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
     """`_last_checkpoint`: readers take it as a hint, and some trust it more than they should."""
-    name, section = _HINT, _HINT_SECTION
-    data = facts.read(name)
+    data = facts.read(_HINT)
     if data is None and not facts.storage.exists(LAST_CHECKPOINT):
         return
     hint = json_file(data)
-    version = None if hint is None else long(hint.get("version"))
+    version = None if hint is None else whole(hint.get("version"))
     if hint is None or version is None:
-        yield finding("last-checkpoint-unreadable",
-            Severity.ATTENTION, "_last_checkpoint cannot be read", f"{len(data or b'')} bytes that hold no version",
-            section=section, place=name, remedy="delete it, or write a checkpoint: readers then list the folder",
-        )  # fmt: skip
+        evidence = f"{len(data or b'')} bytes that hold no version"
+        yield finding("last-checkpoint-unreadable", "_last_checkpoint cannot be read", evidence, _HINT)
         return
     if not facts.has_checkpoint(version):
-        yield finding("last-checkpoint-without-checkpoint",
-            Severity.ATTENTION, f"_last_checkpoint names v{version}, which has no complete checkpoint",
+        yield finding(
+            "last-checkpoint-without-checkpoint",
+            f"_last_checkpoint names v{version}, which has no complete checkpoint",
             f"complete ones: {versions([c.version for c in facts.checkpoints[-3:]]) or 'none'}",
-            section=section, place=name, remedy="delete it, or write a checkpoint",
-        )  # fmt: skip
+            _HINT,
+        )
         return
     if not any(c.version == version for c in facts.checkpoints):
         return  # it was written since the log was listed
@@ -184,31 +135,24 @@ def last_checkpoint(facts: LogFacts) -> Iterator[Finding]:
     yield from _other_checkpoint(facts, hint, version)
 
 
-_HINT, _HINT_SECTION = LAST_CHECKPOINT.removeprefix(f"{LOG_FOLDER}/"), "Last Checkpoint File"
+_HINT = LAST_CHECKPOINT.removeprefix(f"{LOG_FOLDER}/")
 
 
 def _hint_itself(facts: LogFacts, hint: dict[str, Any], version: int, data: bytes) -> Iterator[Finding]:
     """Whether `_last_checkpoint` is current, sound by its own checksum, and names a file that is there."""
     newest = facts.checkpoints[-1].version
     if version < newest:
-        yield finding("last-checkpoint-stale",
-            Severity.NOTE, f"_last_checkpoint is stale: it names v{version}, the newest checkpoint is v{newest}",
-            "readers that trust it read more commits than they need",
-            section=_HINT_SECTION, place=_HINT,
-        )  # fmt: skip
+        claim = f"_last_checkpoint is stale: it names v{version}, the newest checkpoint is v{newest}"
+        evidence = "readers that trust it read more commits than they need"
+        yield finding("last-checkpoint-stale", claim, evidence, _HINT)
     text = hint.get("checksum")
     if isinstance(text, str) and text != checksum(data):
-        yield finding("last-checkpoint-checksum",
-            Severity.ATTENTION, "_last_checkpoint fails its own checksum", f"it says {text}, its content gives "
-            f"{checksum(data)}", section="JSON checksum", place=_HINT,
-            remedy="delete it, or write a checkpoint",
-        )  # fmt: skip
+        evidence = f"it says {text}, its content gives {checksum(data)}"
+        yield finding("last-checkpoint-checksum", "_last_checkpoint fails its own checksum", evidence, _HINT)
     path = hint["v2Checkpoint"].get("path") if isinstance(hint.get("v2Checkpoint"), dict) else None
     if isinstance(path, str) and path.rpartition("/")[2] not in facts.files["name"]:
-        yield finding("last-checkpoint-names-missing-file",
-            Severity.ATTENTION, "_last_checkpoint names a V2 checkpoint file that is not there", short(path),
-            section=_HINT_SECTION, place=_HINT, remedy="delete it, or write a checkpoint",
-        )  # fmt: skip
+        claim = "_last_checkpoint names a V2 checkpoint file that is not there"
+        yield finding("last-checkpoint-names-missing-file", claim, short(path), _HINT)
 
 
 def _other_checkpoint(facts: LogFacts, hint: dict[str, Any], version: int) -> Iterator[Finding]:
@@ -222,35 +166,31 @@ def _other_checkpoint(facts: LogFacts, hint: dict[str, Any], version: int) -> It
         harmless = all(what == "size" for what, _, _ in fewest)
         yield finding(
             "last-checkpoint-describes-another",
-            Severity.NOTE if harmless else Severity.ATTENTION,
             f"_last_checkpoint describes another checkpoint than the one of v{version}",
             differing(fewest),
-            section=_HINT_SECTION,
-            place=_HINT,
-            remedy="write a new checkpoint",
+            _HINT,
+            severity=Severity.NOTE if harmless else None,
         )
 
 
 def _disagreements(
     facts: LogFacts, hint: dict[str, Any], files: CheckpointFiles
 ) -> Iterator[tuple[str, object, object]]:
-    parts = long(hint.get("parts"))
+    parts = whole(hint.get("parts"))
     if parts is not None and not files.is_v2 and parts != len(files.names):
         yield "parts", parts, len(files.names)
     if files.is_v2 or hint.get("v2Checkpoint") is not None:  # sizes of those may or may not count their sidecars
         return
-    stored_size = int(facts.files.filter(pl.col("name").is_in(list(files.names)))["size"].sum())
-    size = long(hint.get("sizeInBytes"))
-    if size is not None and size != stored_size:
-        yield "sizeInBytes", size, stored_size
+    if (size := whole(hint.get("sizeInBytes"))) is not None and size != facts.size_of(files):
+        yield "sizeInBytes", size, facts.size_of(files)
     try:
         actions, sidecars = _actions(facts, files)
         adds = facts.log.checkpoint(files).adds([]).height
     except UNREADABLE:  # the check of the checkpoint itself says so
         return
-    if not sidecars and (number := long(hint.get("size"))) is not None and number != actions:
+    if not sidecars and (number := whole(hint.get("size"))) is not None and number != actions:
         yield "size", number, actions
-    if (number := long(hint.get("numOfAddFiles"))) is not None and number != adds:
+    if (number := whole(hint.get("numOfAddFiles"))) is not None and number != adds:
         yield "numOfAddFiles", number, adds
 
 

@@ -6,13 +6,12 @@ import polars as pl
 
 from lakeview.delta.data.statistics import physical_leaves, statistics_frame
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import finding, short, some
+from lakeview.delta.lint.report import finding, of_files, short
 from lakeview.model.contradictions import ALL_NULL
 from lakeview.model.contradictions import contradictions as find_contradictions
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
 
-_SECTION = "Per-file Statistics"
 _NEGATIVE = r'"numRecords"\s*:\s*-|"nullCount"\s*:\s*\{[^}]*:\s*-\d'
 _COLUMNS = 200
 """Columns whose bounds are compared, in schema order: a table of thousands indexes far fewer."""
@@ -24,25 +23,11 @@ def present(facts: LogFacts) -> Iterator[Finding]:
     """Live files count their rows."""
     live = facts.stated_files
     silent = live.filter(pl.col("records").is_null())
-    if silent.height:
-        verb = "does not count its" if silent.height == 1 else "do not count their"
-        yield finding(
-            "rows-not-counted",
-            Severity.NOTE,
-            f"{silent.height:,} of {live.height:,} live files {verb} rows",
-            some(silent["path"].head(3).to_list(), silent.height),
-            section=_SECTION,
-            place=silent["path"][0],
-            remedy="no filter can skip them: write them again with statistics",
-            page="files",
-        )
+    verb = "does not count its" if silent.height == 1 else "do not count their"
+    yield from of_files("rows-not-counted", silent, f"{silent.height:,} of {live.height:,} live files {verb} rows")
     negative = live.filter(pl.col("stats").str.contains(_NEGATIVE))
-    if negative.height:
-        yield finding("negative-counts",
-            Severity.BROKEN, f"{count_text(negative.height, 'live file')} with a negative number of rows or nulls",
-            some(negative["path"].head(3).to_list(), negative.height), section=_SECTION, place=negative["path"][0],
-            remedy="write the statistics of these files again", page="files",
-        )  # fmt: skip
+    claim = f"{count_text(negative.height, 'live file')} with a negative number of rows or nulls"
+    yield from of_files("negative-counts", negative, claim)
 
 
 def vectors(facts: LogFacts) -> Iterator[Finding]:
@@ -61,19 +46,15 @@ def vectors(facts: LogFacts) -> Iterator[Finding]:
         ),
     ):
         if rows.height:
-            yield finding("deletion-vector-cardinality",
-                Severity.BROKEN, f"{count_text(rows.height, 'live file')} with {claim}",
+            yield finding(
+                "deletion-vector-cardinality",
+                f"{count_text(rows.height, 'live file')} with {claim}",
                 f"{short(rows['path'][0])} {evidence.format(**rows.row(0, named=True))}",
-                section="Deletion Vectors", place=rows["path"][0],
-                remedy="the counts of this table are wrong: write the file again", page="files",
-            )  # fmt: skip
+                rows["path"][0],
+            )
     silent = with_vectors.filter(pl.col("records").is_null())
-    if silent.height:
-        yield finding("deletion-vector-without-row-count",
-            Severity.BROKEN, f"{count_text(silent.height, 'live file')} with a deletion vector and no numRecords",
-            some(silent["path"].head(3).to_list(), silent.height), section="Deletion Vectors",
-            place=silent["path"][0], remedy="write the file again: how many rows are left is unknown", page="files",
-        )  # fmt: skip
+    claim = f"{count_text(silent.height, 'live file')} with a deletion vector and no numRecords"
+    yield from of_files("deletion-vector-without-row-count", silent, claim)
 
 
 def contradictions(facts: LogFacts) -> Iterator[Finding]:
@@ -81,21 +62,17 @@ def contradictions(facts: LogFacts) -> Iterator[Finding]:
     live, schema = facts.stated_files, facts.schema
     if schema is None or not live.height:
         return
-    partitions = (facts.latest_metadata.partition_columns if facts.latest_metadata else None) or ()
-    leaves = physical_leaves(schema, None, partitions)[:_COLUMNS]
+    leaves = physical_leaves(schema, None, facts.partition_columns)[:_COLUMNS]
     frame = statistics_frame(live.head(_FILES), leaves)
     every = find_contradictions(frame, live["records"].head(_FILES))
     for (claim,), cases in every.group_by("kind", maintain_order=True):
         first = cases.row(0, named=True)
         yield finding(
             "statistics-contradictory",
-            Severity.ATTENTION if claim == ALL_NULL else Severity.BROKEN,
             f"Statistics contradict themselves: {count_text(int(cases['files'].sum()), 'column')} of files {claim}",
             f"{first['column']} in {short(first['path'])}: {first['text']}",
-            section=_SECTION,
-            place=first["path"],
-            remedy="filters may lose rows: write the statistics of these files again",
-            page="files",
+            first["path"],
+            severity=Severity.ATTENTION if claim == ALL_NULL else None,
         )
 
 
@@ -107,14 +84,5 @@ def tight_bounds(facts: LogFacts) -> Iterator[Finding]:
         & (pl.col("deleted_records") > 0)
         & pl.col("stats").str.contains(r'"tightBounds"\s*:\s*true')
     )
-    if loose.height:
-        yield finding(
-            "bounds-claimed-tight",
-            Severity.NOTE,
-            f"{count_text(loose.height, 'file has', 'files have')} deleted rows and say their bounds are tight",
-            some(loose["path"].head(3).to_list(), loose.height),
-            section=_SECTION,
-            place=loose["path"][0],
-            remedy="true only if the writer computed the statistics again without the deleted rows",
-            page="files",
-        )
+    claim = f"{count_text(loose.height, 'file has', 'files have')} deleted rows and say their bounds are tight"
+    yield from of_files("bounds-claimed-tight", loose, claim)

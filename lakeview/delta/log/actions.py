@@ -1,6 +1,5 @@
 """The actions of a Delta log, as the protocol spells them (delta protocol, Actions). Unknown fields are skipped."""
 
-import re
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -150,116 +149,15 @@ class Action(msgspec.Struct, frozen=True, rename="camel", gc=False):
     cdc: msgspec.Raw = msgspec.Raw(b"")
 
 
-class CommitInfo(msgspec.Struct, frozen=True, gc=False):
-    """What a commit says about itself, as far as it says anything. Times in milliseconds since 1970."""
-
-    timestamp: int | None = None
-    in_commit_timestamp: int | None = None
-    operation: str | None = None
-    parameters: str | None = None
-    metrics: str | None = None
-    engine: str | None = None
-    client_version: str | None = None
-    user: str | None = None
-    txn_id: str | None = None
-    is_blind_append: bool | None = None
-
-
-class _PlainInfo(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Provenance as every writer of today records it."""
-
-    timestamp: Long | None = None
-    in_commit_timestamp: Long | None = None
-    operation: str | None = None
-    operation_parameters: msgspec.Raw = msgspec.Raw(b"")
-    operation_metrics: msgspec.Raw = msgspec.Raw(b"")
-    engine_info: str | None = None
-    client_version: str | None = None
-    user_name: str | None = None
-    user_id: str | None = None
-    txn_id: str | None = None
-    is_blind_append: bool | None = None
-
-
-_PLAIN_INFO = msgspec.json.Decoder(_PlainInfo)
-_NEEDLESS = re.compile(rb"""\\[^"\\bfnrt]""")
-"""An escape that JSON which is written again would not hold."""
-
-
-def parse_commit_info(raw: bytes) -> CommitInfo:
-    """Free-form provenance to what can be shown: "Implementations are free to store any valid JSON-formatted data".
-
-    A field of an unexpected type is left out rather than refused.
-    """
-    try:  # three times as fast as taking it apart field by field, and almost always enough
-        plain = _PLAIN_INFO.decode(raw)
-        parameters, metrics = bytes(plain.operation_parameters), bytes(plain.operation_metrics)
-        return CommitInfo(
-            plain.timestamp,
-            plain.in_commit_timestamp,
-            plain.operation,
-            _compact(parameters),
-            _compact(metrics),
-            plain.engine_info,
-            plain.client_version,
-            plain.user_name or plain.user_id,
-            plain.txn_id,
-            plain.is_blind_append,
-        )
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _free_form(raw)
-
-
-def _compact(raw: bytes) -> str | None:
-    if raw in (b"", b"null"):
-        return None
-    is_compact = len(raw.split(None, 1)) == 1 and (b"\\" not in raw or _NEEDLESS.search(raw) is None)
-    return raw.decode() if is_compact else _json(msgspec.json.decode(raw))  # with white space, at least within values
-
-
-def _free_form(raw: bytes) -> CommitInfo:
-    try:
-        info: Any = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # nothing depends on it
-        return CommitInfo()
-    if not isinstance(info, dict):
-        return CommitInfo()
-    return CommitInfo(
-        timestamp=_whole(info.get("timestamp")),
-        in_commit_timestamp=_whole(info.get("inCommitTimestamp")),
-        operation=_text(info.get("operation")),
-        parameters=_json(info.get("operationParameters")),
-        metrics=_json(info.get("operationMetrics")),
-        engine=_text(info.get("engineInfo")),
-        client_version=_text(info.get("clientVersion")),
-        user=_text(info.get("userName")) or _text(info.get("userId")),
-        txn_id=_text(info.get("txnId")),
-        is_blind_append=info["isBlindAppend"] if isinstance(info.get("isBlindAppend"), bool) else None,
-    )
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _json(value: Any) -> str | None:
-    return None if value is None else msgspec.json.encode(value).decode()
-
-
-def _whole(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = int(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if -(2**63) <= number < 2**63 else None
-
-
 def table_protocol(protocol: Protocol) -> TableProtocol:
     """A protocol action as the neutral value a Snapshot holds."""
     reader, writer = (None if f is None else tuple(f) for f in (protocol.reader_features, protocol.writer_features))
     return TableProtocol(protocol.min_reader_version, protocol.min_writer_version, reader, writer)
+
+
+def version_text(protocol: Protocol) -> str:
+    """`reader 3, writer 7`."""
+    return f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}"
 
 
 def supported_features(protocol: Protocol) -> frozenset[str]:

@@ -1,13 +1,17 @@
 """What the commits of a log say of themselves, and the sums of their file actions: a frame with one row a commit."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
 import polars as pl
 
-from lakeview.delta.log.actions import CommitInfo
+from lakeview.delta.log.commit_info import CommitInfo
 from lakeview.delta.log.commits import Commit, readable
 from lakeview.delta.log.definitions import Definition
+from lakeview.delta.log.file_actions import file_actions
+
+T = TypeVar("T")
 
 _INFO = (
     "timestamp", "in_commit_timestamp", "operation", "parameters", "metrics", "engine", "client_version", "user",
@@ -28,41 +32,47 @@ TOTALS = pl.Schema({"version": pl.Int64()} | dict.fromkeys(SUMS, pl.Int64()) | {
 beyond the 64 bits of a column."""
 
 
-class CommitHeads:
-    """Gathers what commits say besides their file actions."""
+def read_commits(
+    commits: Iterable[tuple[int, bytes]], root: str, columns: Sequence[str], take: Callable[[Commit], T]
+) -> tuple[list[T], pl.DataFrame, dict[int, str]]:
+    """Commits, (version, bytes) each, decoded once: what `take` gives of each, the FILE_ACTIONS of all of them, columns
+    as `each_frame`, and why others cannot be read, by version."""
+    values: list[T] = []
+    reasons: dict[int, str] = {}
 
-    def __init__(self) -> None:
-        self._reasons: dict[int, str] = {}
-        self._definitions: dict[int, Definition] = {}
-        self._infos: list[CommitInfo] = []
-
-    def parse(self, commits: Iterable[tuple[int, bytes]]) -> Iterator[Commit]:
-        """The commits of (version, bytes), parsed one by one; a corrupt one is noted and left out."""
-        for commit in readable(commits, self._reasons):
-            self._definitions[commit.version] = commit.definition
-            self._infos.append(commit.info)
+    def parse() -> Iterator[Commit]:
+        for commit in readable(commits, reasons):
+            values.append(take(commit))
             yield commit
 
-    @property
-    def definitions(self) -> dict[int, Definition | None]:
-        """The last protocol and metaData action of each commit; None of a corrupt one."""
-        return {**self._definitions, **dict.fromkeys(self._reasons)}
+    actions = file_actions(parse(), root, columns)
+    return values, actions, reasons
 
-    def frame(self) -> pl.DataFrame:
-        """HEADS of the commits that were parsed."""
-        infos = {name: list(map(attrgetter(name), self._infos)) for name in _INFO}
-        pairs = self._definitions.values()
-        columns = {
-            "version": list(self._definitions),
-            "schema": [None if metadata is None else metadata.schema_string for _, metadata in pairs],
-            "protocol_changed": [protocol is not None for protocol, _ in pairs],
-            "broken": [None] * len(pairs),
-        }
-        others = pl.DataFrame(
-            {"version": list(self._reasons), "broken": list(self._reasons.values()), "protocol_changed": False},
-            schema={"version": pl.Int64(), "broken": pl.String(), "protocol_changed": pl.Boolean()},
-        )
-        return pl.concat([pl.DataFrame({n: (infos | columns)[n] for n in HEADS}, schema=HEADS), others], how="diagonal")
+
+class Head(NamedTuple):
+    """What a commit says besides its file actions."""
+
+    version: int
+    info: CommitInfo
+    definition: Definition
+
+
+def head_of(commit: Commit) -> Head:
+    """The head of a parsed commit."""
+    return Head(commit.version, commit.info, commit.definition)
+
+
+def heads_frame(heads: Sequence[Head], reasons: Mapping[int, str]) -> pl.DataFrame:
+    """HEADS of commits, and of those that cannot be read, with the reasons."""
+    columns = {name: list(map(attrgetter(f"info.{name}"), heads)) for name in _INFO} | {
+        "version": [head.version for head in heads],
+        "schema": [None if (metadata := head.definition[1]) is None else metadata.schema_string for head in heads],
+        "protocol_changed": [head.definition[0] is not None for head in heads],
+        "broken": [None] * len(heads),
+    }
+    others = {"version": list(reasons), "protocol_changed": False, "broken": list(reasons.values())}
+    broken = pl.DataFrame(others, schema={name: HEADS[name] for name in others})
+    return pl.concat([pl.DataFrame({name: columns[name] for name in HEADS}, schema=HEADS), broken], how="diagonal")
 
 
 def totals(events: pl.DataFrame) -> pl.DataFrame:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
-from lakeview.delta.log.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, parse_commit_info
+from lakeview.delta.log.actions import Action, AddFile, Metadata, Protocol, RemoveFile
+from lakeview.delta.log.commit_info import CommitInfo, parse_commit_info
 from lakeview.delta.log.paths import commit_name
 from lakeview.model.arguments import text_of
 from lakeview.model.errors import CorruptTableError

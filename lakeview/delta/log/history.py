@@ -2,15 +2,15 @@
 
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import polars as pl
 
-from lakeview.delta.log.commit_rows import HEADS, SUMS, TOTALS, CommitHeads, totals
+from lakeview.delta.log.commit_rows import HEADS, SUMS, TOTALS, Head, head_of, heads_frame, read_commits, totals
 from lakeview.delta.log.definitions import Definitions, begins_at_zero, read_bases
 from lakeview.delta.log.earlier_files import KNOWN_FILES, before, in_checkpoint
-from lakeview.delta.log.file_actions import IDENTITY, file_actions
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.file_events import (
     ACTIONS,
     EVENTS,
@@ -65,11 +65,11 @@ class History:
             versions = self._log.versions()
             missing = [v for v in versions if v not in self._through] if self._is_behind(versions) else []
             if missing:
-                heads, own = self._parse(missing)
+                heads, own, reasons = self._parse(missing)
                 events = pl.concat([self._events, own.select(EVENTS.names())]).sort("version", maintain_order=True)
                 # only when it is whole: what fails before is tried again, and nothing counts twice
                 at_base = partial(self._at_base, events["path"])
-                self._add(heads, _complete_removes(own, events, _starts(versions), at_base))
+                self._add(heads, _complete_removes(own, events, _starts(versions), at_base), reasons)
                 self._events = events
                 self._through |= set(missing)
             return self._rows
@@ -80,25 +80,25 @@ class History:
 
     def _read_page(self, versions: Sequence[int]) -> None:
         """Read the rows of some commits, and of the log before them what it takes to find what they removed."""
-        heads, own = self._parse(versions)
+        heads, own, reasons = self._parse(versions)
         events = _complete_removes(own, own, _starts(versions), lambda start, files: before(self._log, start, files))
-        self._add(heads, events)
+        self._add(heads, events, reasons)
 
-    def _parse(self, versions: Sequence[int]) -> tuple[CommitHeads, pl.DataFrame]:
-        """Commits to what they say, and to EVENTS with `data_change`."""
-        heads = CommitHeads()
-        commits = heads.parse(self._log.each_bytes(versions))
-        return heads, events_of(file_actions(commits, self._log.storage.root, [*ACTIONS, "data_change"]))
+    def _parse(self, versions: Sequence[int]) -> tuple[list[Head], pl.DataFrame, dict[int, str]]:
+        """What commits say, EVENTS with `data_change`, and why commits cannot be read."""
+        commits = self._log.each_bytes(versions)
+        heads, actions, reasons = read_commits(commits, self._log.storage.root, [*ACTIONS, "data_change"], head_of)
+        return heads, events_of(actions), reasons
 
-    def _add(self, heads: CommitHeads, events: pl.DataFrame) -> None:
-        rows = heads.frame().join(totals(events), on="version", how="left", maintain_order="left")
+    def _add(self, heads: Sequence[Head], events: pl.DataFrame, reasons: Mapping[int, str]) -> None:
+        rows = heads_frame(heads, reasons).join(totals(events), on="version", how="left", maintain_order="left")
         nothing = pl.col("broken").is_null() & pl.col("data_change").is_null()  # a commit without file actions
         rows = rows.with_columns(
             pl.col("data_change").fill_null(value=False),
             *(pl.when(nothing).then(0).otherwise(name).alias(name) for name in SUMS),
         )
         self._rows = pl.concat([self._rows, rows.select(_ROWS.names())]).unique("version", keep="last").sort("version")
-        self.definitions.add(heads.definitions)
+        self.definitions.add({head.version: head.definition for head in heads} | dict.fromkeys(reasons))
 
     def _at_base(self, paths: pl.Series, start: int, removals: pl.DataFrame) -> pl.DataFrame:
         """KNOWN_FILES of the oldest complete checkpoint that a run of commits goes on from, for those removed later.

@@ -7,8 +7,8 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter, itemgetter
 
-from lakeview.delta.log.actions import CommitInfo
 from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.commit_info import CommitInfo
 from lakeview.delta.log.commits import Commit, cut_pieces, parse_commit, read_blocks
 from lakeview.delta.log.listing import LogListing
 from lakeview.delta.log.log_segment import CheckpointFiles, LogSegment

@@ -15,7 +15,7 @@ from datetime import datetime
 import polars as pl
 
 from lakeview.delta.features import MAX_WRITER_VERSION
-from lakeview.delta.log.actions import CommitInfo
+from lakeview.delta.log.commit_info import CommitInfo
 from lakeview.delta.log.paths import LogFile
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import moment, moments

@@ -9,7 +9,8 @@ import polars as pl
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.schemas import parse_schema, schema_text
-from lakeview.delta.log.actions import CommitInfo, DomainMetadata, Metadata
+from lakeview.delta.log.actions import DomainMetadata, Metadata
+from lakeview.delta.log.commit_info import CommitInfo
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
