@@ -1,6 +1,7 @@
 """Protocol versions and features: are they a pair that exists, and does the table use what it declares?"""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
 from lakeview.delta.data.column_rules import collation
 from lakeview.delta.features import MAX_READER_VERSION, MAX_WRITER_VERSION
@@ -102,19 +103,13 @@ class Use:
         type_ = PrimitiveType(name)
         return next((f"column {node.name}" for node in self._nodes if node.type == type_), None)
 
-    def domain(self, prefix: str) -> str | None:
-        """A live domain of that name or below it."""
-        return next((f"domain {d}" for d in self._domains if d == prefix or d.startswith(prefix + ".")), None)
+    def domain(self, prefix: str = "") -> str | None:
+        """A live domain, whose name and a dot begin so."""
+        return next((f"domain {d}" for d in self._domains if f"{d}.".startswith(prefix)), None)
 
-    @property
+    @cached_property
     def _domains(self) -> list[str]:
-        if self._facts.replay is None:
-            return []
-        return self._facts.replay.domain_metadata()["domain"].to_list()
-
-    def any_domain(self) -> str | None:
-        """A domain that some commit or checkpoint names."""
-        return next((f"domain {d}" for d in self._domains), None)
+        return [] if self._facts.replay is None else self._facts.replay.domain_metadata()["domain"].to_list()
 
     def mapping(self) -> str | None:
         """A column mapping mode."""
@@ -139,7 +134,6 @@ class Use:
 
 _USES: Mapping[str, Callable[[Use], str | None]] = {
     "appendOnly": lambda u: u.on("delta.appendOnly"),
-    "invariants": lambda u: u.metadata("delta.invariants") or _required_by(u),
     "checkConstraints": lambda u: next((k for k in u.properties if k.startswith("delta.constraints.")), None),
     "changeDataFeed": lambda u: u.on("delta.enableChangeDataFeed"),
     "generatedColumns": lambda u: u.metadata("delta.generationExpression"),
@@ -154,28 +148,25 @@ _USES: Mapping[str, Callable[[Use], str | None]] = {
     "v2Checkpoint": Use.v2_checkpoints,
     "inCommitTimestamp": lambda u: u.on("delta.enableInCommitTimestamps"),
     "rowTracking": lambda u: u.on("delta.enableRowTracking"),
-    "domainMetadata": Use.any_domain,
-    "clustering": lambda u: u.domain("delta.clustering"),
+    "domainMetadata": Use.domain,
+    "clustering": lambda u: u.domain("delta.clustering."),
     "collations": Use.collation,
     "icebergCompatV1": lambda u: u.on("delta.enableIcebergCompatV1"),
     "icebergCompatV2": lambda u: u.on("delta.enableIcebergCompatV2"),
     "icebergCompatV3": lambda u: u.on("delta.enableIcebergCompatV3"),
     "checkpointProtection": lambda u: next((k for k in u.properties if "CheckpointProtection" in k), None),
 }
-"""Feature -> what in the table shows that it is used. Features that need no sign (vacuumProtocolCheck) are left out."""
+"""Feature -> what in the table shows that it is used. Left out are features that need no sign
+(vacuumProtocolCheck), and invariants: engines list it whenever a table moves to features, used or not."""
 
 _DATA = frozenset({"deletionVectors", "timestampNtz", "variantType", "columnMapping", "typeWidening"})
 """Features without which a reader that does not know of them reads wrong rows."""
 
-_COME_ALONG = frozenset({"appendOnly", "invariants"})
-"""Engines list these whenever a table moves to features: that nothing uses them says nothing."""
+_COMES_ALONG = "appendOnly"
+"""Engines list it whenever a table moves to features: that nothing uses it says nothing."""
 
-_NO_SIGN = frozenset({"invariants", "domainMetadata", "v2Checkpoint"})
-"""Told elsewhere, or not at all: a required column needs no feature everywhere."""
-
-
-def _required_by(use: Use) -> str | None:
-    return next((f"required column {path}" for path, f in use.fields if not f.nullable), None)
+_REPORTED_ELSEWHERE = frozenset({"domainMetadata", "v2Checkpoint"})
+"""Features whose use without a declaration other checks find."""
 
 
 def features_used(facts: LogFacts) -> Iterator[Finding]:
@@ -199,7 +190,8 @@ def _declared_features(protocol: Protocol) -> frozenset[str]:
 def _undeclared_features(
     signs: Mapping[str, str | None], declared_features: frozenset[str], protocol: Protocol
 ) -> Iterator[Finding]:
-    missing = {n: s for n, s in signs.items() if s is not None and n not in declared_features and n not in _NO_SIGN}
+    hidden = declared_features | _REPORTED_ELSEWHERE
+    missing = {n: s for n, s in signs.items() if s is not None and n not in hidden}
     for heavy in (True, False):
         names = {n: s for n, s in missing.items() if (n in _DATA) is heavy}
         if names:
@@ -216,7 +208,7 @@ def _undeclared_features(
 
 def _unused_features(signs: Mapping[str, str | None], facts: LogFacts) -> Iterator[Finding]:
     features = {f.removesuffix("-preview") for f in facts.features}
-    unused_names = sorted(n for n in features - _COME_ALONG if n in signs and signs[n] is None)
+    unused_names = sorted(n for n in features if n != _COMES_ALONG and n in signs and signs[n] is None)
     if unused_names:
         claim = f"{count_text(len(unused_names), 'feature is', 'features are')} declared and not used"
         remedy = "engines without them refuse the table for nothing: drop those that readers need"
