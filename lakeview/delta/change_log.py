@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import polars as pl
 
 from lakeview.delta.data.changes import cdc_actions, merged_nothing
 from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile, table_protocol
-from lakeview.delta.log.commits import Commit, may_have_key, mentions, only, parse_commit
+from lakeview.delta.log.commits import Commit, Definition, may_have_key, mentions, only, parse_commit
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical, decode_paths
 from lakeview.delta.table import DeltaTable
@@ -23,7 +22,6 @@ from lakeview.model.table_metadata import TableProtocol
 
 FileAction = AddFile | RemoveFile | AddCDCFile
 PartitionText = Mapping[str, str | None]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +63,19 @@ class ChangeLog:
 
     def metadata(self, start: int, end: int) -> dict[int, Metadata]:
         """The metaData in force at `start`, and each later one up to `end`, by version."""
-        return {start: self._table.state(start).metadata, **_between(self._history.definitions.metadata(), start, end)}
+        later = {version: metadata for version, (_, metadata) in self._later(start, end) if metadata is not None}
+        return {start: self._table.state(start).metadata, **later}
 
     def protocols(self, start: int, end: int) -> dict[int, Protocol]:
         """The protocol in force at `start`, and each later one up to `end`, by version."""
-        return {start: self._table.state(start).protocol, **_between(self._history.definitions.protocols(), start, end)}
+        later = {version: protocol for version, (protocol, _) in self._later(start, end) if protocol is not None}
+        return {start: self._table.state(start).protocol, **later}
+
+    def _later(self, start: int, end: int) -> Iterator[tuple[int, Definition]]:
+        """The definitions of the commits after `start`, up to `end`."""
+        log = self._table.log
+        versions = [version for version in log.versions() if start < version <= end]
+        return ((version, definition or (None, None)) for version, definition in log.definitions(versions))
 
     def schema(self, metadata: Metadata, protocol: Protocol) -> Schema:
         """The schema of a metaData action under a protocol."""
@@ -179,10 +185,6 @@ class _EarlierFiles:
         """One dict for all files of a partition: a table has fewer partitions than files."""
         own = values or {}
         return self._distinct.setdefault(tuple(own.items()), own)
-
-
-def _between(by_version: Mapping[int, T], start: int, end: int) -> dict[int, T]:
-    return {v: value for v, value in by_version.items() if start < v <= end}
 
 
 def _changed_files(commit: Commit, *, feed: bool) -> Sequence[FileAction]:

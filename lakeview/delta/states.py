@@ -9,7 +9,7 @@ from lakeview.delta.data.readability import check_data_files
 from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.data.statistics import Leaf, physical_leaves
 from lakeview.delta.features import check_readable, column_mapping_mode, supports_column_mapping
-from lakeview.delta.log.definitions import Definitions
+from lakeview.delta.log.definitions import newest_in_commit_start
 from lakeview.delta.log.log_segment import LogSegment
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
@@ -27,9 +27,8 @@ _NEW_NAME = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class States:
     """The states of one log at the versions that were read last. Safe to use from several threads."""
 
-    def __init__(self, log: TableLog, definitions: Definitions) -> None:
+    def __init__(self, log: TableLog) -> None:
         self._log = log
-        self._definitions = definitions
         self._address = log.storage.root
         self._lock = threading.RLock()
         self._states: dict[int, Replay] = {}
@@ -70,7 +69,9 @@ class States:
             may_differ = not all(_NEW_NAME.fullmatch(f.stored_name) for f in self.schema(later))
         else:
             may_differ = any(supports_column_mapping(state.table_protocol) for state in (earlier, later))
-        for version in reversed(self._definitions.changes(earlier.version, later.version) if may_differ else ()):
+        versions = [v for v in self._log.versions() if earlier.version < v <= later.version] if may_differ else []
+        changes = [version for version, definition in self._log.definitions(versions) if definition and any(definition)]
+        for version in reversed(changes):
             before, after = self._replay(version - 1), self._replay(version)
             if _is_mapped(before) != _is_mapped(after):
                 yield self.schema(before), self.schema(after)
@@ -91,7 +92,7 @@ class States:
         metadata = state.metadata
         start = in_commit_start(state.table_protocol, state.properties)
         if start is not None and state.version < self._log.latest:  # the feature may have been turned off since
-            start = self._definitions.in_commit_start()
+            start = newest_in_commit_start(self._log)
         return TableMetadata(
             address=self._address,
             format="delta",

@@ -54,7 +54,7 @@ class DeltaTable(Operations, OneLine):
         self.storage = storage
         self._log = TableLog(storage)
         self._history = History(self._log)
-        self._states = States(self._log, self._history.definitions)
+        self._states = States(self._log)
         self._folder = NamesAhead(storage)
         self._last_scan: Scan | None = None
 

@@ -12,7 +12,7 @@ from lakeview.delta.audit.records import CommitRecord, commit_record
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commit_rows import read_commits
-from lakeview.delta.log.definitions import Definition
+from lakeview.delta.log.commits import Definition
 from lakeview.delta.log.file_actions import COLUMN_TYPES, IDENTITY
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import VersionNotFoundError

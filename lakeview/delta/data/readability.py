@@ -10,6 +10,7 @@ from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import check_readable
 from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
+from lakeview.delta.log.definitions import definitions_in_force
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.table_log import TableLog
@@ -46,7 +47,7 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame, fold
             if error.kind != NO_LISTING:
                 raise
             return listed_versions(log, times)  # which files are there is not to be seen
-    protocols, metadata, unreadable = history.definitions.in_force()
+    protocols, metadata, unreadable = definitions_in_force(log)
     problems = unreadable | history.problems | problems
     bases -= problems.keys()
     reasons = _broken_runs(every, bases, broken_commits | problems)

@@ -7,8 +7,7 @@ from typing import NamedTuple, TypeVar
 import polars as pl
 
 from lakeview.delta.log.commit_info import CommitInfo
-from lakeview.delta.log.commits import Commit, readable
-from lakeview.delta.log.definitions import Definition
+from lakeview.delta.log.commits import Commit, Definition, readable
 from lakeview.delta.log.file_actions import file_actions
 
 T = TypeVar("T")

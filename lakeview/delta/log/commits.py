@@ -18,6 +18,9 @@ from lakeview.model.errors import CorruptTableError
 
 T = TypeVar("T")
 
+Definition = tuple[Protocol | None, Metadata | None]
+"""The last protocol and the last metaData action of a commit, or those of a checkpoint."""
+
 _DECODER = msgspec.json.Decoder(Action)
 
 _BETWEEN = b"}\n{"
@@ -53,7 +56,7 @@ class Commit:
         return CommitInfo()
 
     @property
-    def definition(self) -> tuple[Protocol | None, Metadata | None]:
+    def definition(self) -> Definition:
         """Its last protocol and its last metaData action."""
         protocol: Protocol | None = None
         metadata: Metadata | None = None

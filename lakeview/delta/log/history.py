@@ -8,7 +8,13 @@ from functools import partial
 import polars as pl
 
 from lakeview.delta.log.commit_rows import HEADS, SUMS, TOTALS, Head, head_of, heads_frame, read_commits, totals
-from lakeview.delta.log.definitions import Definitions, begins_at_zero, read_bases
+from lakeview.delta.log.definitions import (
+    begins_at_zero,
+    newest_in_commit_start,
+    read_bases,
+    schema_before,
+    schema_texts,
+)
 from lakeview.delta.log.earlier_files import KNOWN_FILES, before, in_checkpoint
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.file_events import (
@@ -53,7 +59,6 @@ class History:
         self._through: set[int] = set()
         self._frames: dict[str, tuple[tuple[int, int], pl.DataFrame]] = {}
         self._bases: list[tuple[int | None, CheckpointFiles]] = []
-        self.definitions = Definitions(log)
         self.problems: dict[int, str] = {}
         """Why the checkpoints that the last `lifetimes` needed cannot be read, by their version."""
 
@@ -98,7 +103,7 @@ class History:
             *(pl.when(nothing).then(0).otherwise(name).alias(name) for name in SUMS),
         )
         self._rows = pl.concat([self._rows, rows.select(_ROWS.names())]).unique("version", keep="last").sort("version")
-        self.definitions.add({head.version: head.definition for head in heads} | dict.fromkeys(reasons))
+        self._log.known_definitions.update({head.version: head.definition for head in heads} | dict.fromkeys(reasons))
 
     def _at_base(self, paths: pl.Series, start: int, removals: pl.DataFrame) -> pl.DataFrame:
         """KNOWN_FILES of the oldest complete checkpoint that a run of commits goes on from, for those removed later.
@@ -147,7 +152,7 @@ class History:
     def _times(self, rows: pl.DataFrame, *, whole: bool) -> pl.DataFrame:
         own = dict(rows.select("version", "in_commit_timestamp").iter_rows())
         # where no commit carries its own time, it does not matter from which version on it would count
-        start = self.definitions.in_commit_start() if any(t is not None for t in own.values()) else None
+        start = newest_in_commit_start(self._log) if any(t is not None for t in own.values()) else None
         writer_times = dict(rows.select("version", "timestamp").iter_rows()) if whole else None
         return CommitTimes(self._log, start).frame(own, writer_times)
 
@@ -161,7 +166,7 @@ class History:
         schemas = rows.select("version", "schema", gap.cum_sum().alias("run")).filter(pl.col("schema").is_not_null())
         for version, schema, run in schemas.iter_rows():
             if run != last:
-                older, last = self.definitions.schema_before(version), run
+                older, last = schema_before(self._log, version), run
             if older != schema:
                 versions.append(version)
             older = schema
@@ -174,7 +179,7 @@ class History:
 
     def times(self) -> pl.DataFrame:
         """TIMES of every commit still there; commits are read only where they carry their own time."""
-        start = self.definitions.in_commit_start()
+        start = newest_in_commit_start(self._log)
         own = {} if start is None else dict(self._all().select("version", "in_commit_timestamp").iter_rows())
         return CommitTimes(self._log, start).frame(own)
 
@@ -204,7 +209,7 @@ class History:
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS, oldest first; the first row is the oldest schema that the log still records."""
-        rows = self.definitions.schema_texts()
+        rows = schema_texts(self._log)
         frame = pl.DataFrame(rows, schema={"version": pl.Int64(), "schema": pl.String()}, orient="row")
         return frame.join(self.times(), on="version", how="left", maintain_order="left").select(SCHEMAS.names())
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, table_protocol
 from lakeview.delta.log.checkpoint_files import CheckpointPiece
-from lakeview.delta.log.commits import mentions, only, parse_commit
+from lakeview.delta.log.commits import Definition, mentions, only, parse_commit
 from lakeview.delta.log.file_actions import (
     IDENTITY,
     backwards,
@@ -66,10 +66,9 @@ class Replay:
         with self._lock:
             base = self._earlier
             start = self.segment.commits.start if base is None else base.version + 1
-            with self._log.whole_lines():
-                protocol, metadata = self._newest(range(start, self.version + 1))
+            protocol, metadata = self._newest(range(start, self.version + 1))
             if protocol is None or metadata is None:
-                older: tuple[Protocol | None, Metadata | None] = None, None
+                older: Definition = None, None
                 if base is not None:
                     older = base.protocol, base.metadata
                 elif self._checkpoint is not None:
@@ -83,16 +82,15 @@ class Replay:
                 self._earlier = None  # it has nothing more to give: no chain of states is retained
             return protocol, metadata
 
-    def _newest(self, versions: range) -> tuple[Protocol | None, Metadata | None]:
+    def _newest(self, versions: range) -> Definition:
         """ "The latest protocol action seen wins", and so does the latest metaData: newest first, stop at both."""
         protocol: Protocol | None = None
         metadata: Metadata | None = None
-        for version, data in self._log.each_piece(versions[::-1], newest_first=True):
-            if mentions(data, "protocol", "metaData"):
-                older = parse_commit(data, version).definition
-                protocol, metadata = protocol or older[0], metadata or older[1]
-                if protocol is not None and metadata is not None:
-                    break
+        for version, definition in self._log.definitions(versions[::-1]):
+            older = definition or self._log.definition(version)  # raises the error of one that is corrupt
+            protocol, metadata = protocol or older[0], metadata or older[1]
+            if protocol is not None and metadata is not None:
+                break
         return protocol, metadata
 
     def _missing(self, action: str) -> CorruptTableError:

@@ -7,9 +7,10 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter, itemgetter
 
+from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commit_info import CommitInfo
-from lakeview.delta.log.commits import Commit, cut_pieces, parse_commit, read_blocks
+from lakeview.delta.log.commits import Commit, Definition, cut_pieces, mentions, parse_commit, read_blocks
 from lakeview.delta.log.listing import LogListing
 from lakeview.delta.log.log_segment import CheckpointFiles, LogSegment
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, commit_name
@@ -41,6 +42,8 @@ class TableLog(LogListing):
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
         self._sound: dict[tuple[str, ...], bool] = {}
         self._last_listing = LastListing()
+        self.known_definitions: dict[int, Definition | None] = {}
+        """What `definitions` gives of the commits that were read for it, or for something else."""
 
     def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
         """The reader of one checkpoint."""
@@ -210,6 +213,28 @@ class TableLog(LogListing):
             return {v: self.commit_bytes(v) for v in versions}
         return dict(zip(versions, contents, strict=True))
 
+    def definitions(self, versions: Sequence[int]) -> Iterator[tuple[int, Definition | None]]:
+        """The last protocol and the last metaData action of each of these commits, None for one that is corrupt. Each
+        commit is searched as bytes once, and parsed if it may hold one. Other errors as `commit`."""
+        missing = [v for v in versions if v not in self.known_definitions]
+        pieces = groupby(self.each_piece(missing), key=itemgetter(0))
+        unread = set(missing)
+        for version in versions:
+            if version in unread:
+                _, own = next(pieces)
+                try:
+                    self.known_definitions[version] = _definition(own)
+                except CorruptTableError as error:
+                    if error.kind != "corrupt-commit":
+                        raise
+                    self.known_definitions[version] = None
+            yield version, self.known_definitions[version]
+
+    def definition(self, version: int) -> Definition:
+        """What `definitions` gives of one commit, whose other lines may be corrupt; errors as `commit`."""
+        with self.whole_lines():
+            return _definition(self.each_piece([version]))
+
     def infos(self, versions: Sequence[int]) -> Iterator[tuple[int, CommitInfo]]:
         """What each of these commits says about itself; nothing for one that is corrupt. Other errors as `commit`."""
         for version, pieces in groupby(self.each_piece(versions), key=itemgetter(0)):
@@ -218,6 +243,18 @@ class TableLog(LogListing):
     def commits(self, versions: Iterable[int]) -> list[Commit]:
         """Several commits in the order asked for; errors as `commit`."""
         return [parse_commit(data, v) for v, data in self.each_bytes(list(versions))]
+
+
+def _definition(pieces: Iterable[tuple[int, bytes]]) -> Definition:
+    """The last protocol and the last metaData of the pieces of one commit; an error as far as pieces that may hold one
+    cannot be read."""
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    for version, data in pieces:
+        if mentions(data, "protocol", "metaData"):
+            newer = parse_commit(data, version).definition
+            protocol, metadata = newer[0] or protocol, newer[1] or metadata
+    return protocol, metadata
 
 
 def _first_info(pieces: Iterable[tuple[int, bytes]]) -> CommitInfo:
