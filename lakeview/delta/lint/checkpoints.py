@@ -12,7 +12,6 @@ from lakeview.delta.log.actions import Metadata, Protocol, version_text
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.log_segment import CheckpointFiles
-from lakeview.delta.log.record_counts import records
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.model.findings import Finding
 from lakeview.model.printable import count_text
@@ -146,10 +145,7 @@ def _files(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: 
 
 
 def _live(checkpoint: Checkpoint) -> pl.DataFrame:
-    adds = checkpoint.adds(["size", "stats", "parsed_records"])
-    parsed_counts = adds["parsed_records"] if "parsed_records" in adds.columns else None
-    counts = records(adds["stats"], parsed_counts)
-    return adds.with_columns(counts).select(*IDENTITY, "path", "size", "records", "deleted_records")
+    return checkpoint.adds(["size", "records"]).select(*IDENTITY, "path", "size", "records", "deleted_records")
 
 
 def _inside(checkpoint: Checkpoint) -> Iterator[str]:

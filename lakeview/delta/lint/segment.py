@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts, json_file
@@ -14,7 +12,6 @@ from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.commit_info import whole
 from lakeview.delta.log.log_segment import CheckpointFiles, checksum
 from lakeview.delta.log.paths import LAST_CHECKPOINT, LOG_FOLDER, commit_name
-from lakeview.model.errors import CorruptTableError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
 
@@ -183,27 +180,12 @@ def _disagreements(
         return
     if (size := whole(hint.get("sizeInBytes"))) is not None and size != facts.size_of(files):
         yield "sizeInBytes", size, facts.size_of(files)
+    checkpoint = facts.log.checkpoint(files)
     try:
-        actions, sidecars = _actions(facts, files)
-        adds = facts.log.checkpoint(files).adds([]).height
+        actions, adds = checkpoint.count_actions(), checkpoint.adds([]).height
     except UNREADABLE:  # the check of the checkpoint itself says so
         return
-    if not sidecars and (number := whole(hint.get("size"))) is not None and number != actions:
+    if actions is not None and (number := whole(hint.get("size"))) is not None and number != actions:
         yield "size", number, actions
     if (number := whole(hint.get("numOfAddFiles"))) is not None and number != adds:
         yield "numOfAddFiles", number, adds
-
-
-def _actions(facts: LogFacts, files: CheckpointFiles) -> tuple[int, bool]:
-    """How many actions a checkpoint's own files hold, and whether they may have sidecars."""
-    rows, sidecars = 0, False
-    for name in files.names:
-        try:
-            with facts.storage.open(f"{LOG_FOLDER}/{name}") as handle, pq.ParquetFile(handle) as file:
-                rows += file.metadata.num_rows
-                sidecars = sidecars or "sidecar" in file.schema_arrow.names
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: of a column's name
-            raise CorruptTableError(
-                f"checkpoint {name} cannot be read", place=name, kind="corrupt-checkpoint"
-            ) from error
-    return rows, sidecars

@@ -38,7 +38,7 @@ _REMOVE_LEAVES = {n: leaf for n, leaf in _ADD_LEAVES.items() if n not in ("stats
 _LEAVES = {"add": _ADD_LEAVES, "remove": _REMOVE_LEAVES}
 """Column of FILE_ACTIONS to leaf of the action, by kind."""
 
-_PARSED = {"stats_parsed": "stats_parsed", "parsed_records": "stats_parsed.numRecords"}
+_STRUCTS = "stats_parsed"
 _COUNT = "stats_parsed.numRecords"
 _FEW_LEAVES = 26  # of six columns: their documents are decoded one by one (`delta/data/documents.py`)
 _TYPED_VALUES = "partitionValues_parsed"
@@ -107,11 +107,11 @@ class _Selection:
         self._whole_vectors = "vector" in columns
         self._has_vectors = file.footer.has_values(f"{kind}.deletionVector.storageType")
         self._columns = {c: leaf for c in ("path", *columns) if (leaf := _LEAVES[kind].get(c)) is not None}
-        self._structs = {c: leaf for c, leaf in _PARSED.items() if c in columns and is_add}
+        self._structs = [_STRUCTS] if _STRUCTS in columns and is_add else []
         self._counts = _count_leaves(file, kind) if "records" in columns and is_add else None
         self._typed_values = is_add and "partition_values" in columns and _has_typed_values_alone(file)
         self._statistics = _Statistics(file, statistics) if statistics is not None and is_add else None
-        self._spare_texts = _TEXTS.difference(self._columns.values(), self._structs.values())
+        self._spare_texts = _TEXTS.difference(self._columns.values(), self._structs)
         self.leaves = [
             leaf for leaf in self._leaves_needed() if leaf == "path" or file.footer.has_values(f"{kind}.{leaf}")
         ]
@@ -120,7 +120,7 @@ class _Selection:
         """Every leaf that a column needs, each once."""
         vectors = [f"deletionVector.{leaf}" for leaf in VECTOR_LEAVES.values()] if self._has_vectors else []
         statistics = [] if self._statistics is None else self._statistics.leaves
-        columns = [*self._columns.values(), *self._structs.values(), *([_TYPED_VALUES] if self._typed_values else [])]
+        columns = [*self._columns.values(), *self._structs, *([_TYPED_VALUES] if self._typed_values else [])]
         return dict.fromkeys([*columns, *(self._counts or ()), *vectors, *statistics])
 
     @property
@@ -151,10 +151,8 @@ class _Selection:
             place = list(self._columns).index("partition_values")
             series[place] = text_maps_of_values(columns.raw("partition_values", _TYPED_VALUES))
         series += columns.vectors(whole=self._whole_vectors, present=self._has_vectors)
-        if "parsed_records" in self._structs:
-            series.append(columns.whole_numbers("parsed_records", _COUNT))
-        if "stats_parsed" in self._structs and "stats_parsed" in columns:
-            series.append(columns.raw("stats_parsed", "stats_parsed"))
+        if self._structs and _STRUCTS in columns:
+            series.append(columns.raw(_STRUCTS, _STRUCTS))
         if self._counts is not None:
             series.append(columns.first_known("records", "records", _COUNT))
         if "statistics" in columns:

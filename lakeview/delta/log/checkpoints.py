@@ -100,10 +100,10 @@ class Checkpoint:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns, only
         they are read.
 
-        Beside FILE_ACTIONS' own: `records` (physical rows by either kind of statistics), `stats_parsed` (the struct as
-        it is, absent if the checkpoint has none) and `parsed_records` (its numRecords) may be asked for. `statistics`
-        adds what it reads as a column of that name. `later_paths`: those that commits after the checkpoint add or
-        remove, for `adds_of`: where documents are read to count rows, those of few files are retained.
+        Beside FILE_ACTIONS' own: `records` (physical rows by either kind of statistics) and `stats_parsed` (the struct
+        as it is, absent if the checkpoint has none) may be asked for. `statistics` adds what it reads as a column of
+        that name. `later_paths`: those that commits after the checkpoint add or remove, for `adds_of`: where documents
+        are read to count rows, those of few files are retained.
         """
         if statistics is not None:
             return self._adds_with_statistics(columns, statistics)
@@ -167,6 +167,13 @@ class Checkpoint:
             place = path if is_absolute(path) else f"{SIDECARS}/{path}"
             pieces.append(CheckpointPiece(place, size, self.version, self.files.names[0]))
         return pieces
+
+    def count_actions(self) -> int | None:
+        """How many actions its files hold, by their footers; None for one that may have sidecars, or is no Parquet."""
+        footers = [top.footer for top in self._tops if isinstance(top, ParquetActions)]
+        if len(footers) < len(self._tops) or any(footer.has("sidecar") for footer in footers):
+            return None
+        return sum(footer.metadata.num_rows for footer in footers)
 
     def problem(self) -> str | None:
         """Why this checkpoint cannot be a base, as far as its footers (of a JSON file: all of it) tell; None if it can.

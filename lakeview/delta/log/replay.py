@@ -132,8 +132,8 @@ class Replay:
     def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns.
 
-        `records` (physical rows), `stats_parsed` and `parsed_records` may be asked for; the last two are there if a
-        checkpoint has them. `statistics` adds what it reads as a column of that name.
+        `records` (physical rows) and `stats_parsed` may be asked for; the latter is there if a checkpoint has it.
+        `statistics` adds what it reads as a column of that name.
         """
         names = [*_ALWAYS, *columns]
         with self._lock:
