@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from lakeview.delta.data.changes import cdc_actions, merged_nothing
+from lakeview.delta.data.changes import cdc_actions, merged_nothing, recorded_files
 from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile, table_protocol
 from lakeview.delta.log.commits import Commit, Definition, may_have_key, mentions, only, parse_commit
@@ -189,9 +189,7 @@ class _EarlierFiles:
 
 def _changed_files(commit: Commit, *, feed: bool) -> Sequence[FileAction]:
     """What a commit changed: with `feed`, "commits with cdc files give only those"."""
-    if feed and (cdc_files := list(cdc_actions(commit))):
-        return cdc_files
-    if feed and merged_nothing(commit):
-        return ()
+    if feed and (recorded := recorded_files(commit)) is not None:
+        return recorded
     files = [file for a in commit.actions for file in (a.add, a.remove) if file is not None]
     return [file for file in files if file.data_change]

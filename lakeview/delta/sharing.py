@@ -228,13 +228,12 @@ def change_scan(
     version. InvalidRequestError (kind incompatible-schema-change) if rows of a version cannot be read with the schema.
     """
     schema, mode = _last_schema(head, schemas, max_depth)
-    commits = _commits(actions)
     timestamps = pl.DataFrame(
         {"version": list(times), "timestamp": list(times.values())},
         schema={"version": pl.Int64(), "timestamp": pl.Int64()},
     ).with_columns(moments("timestamp"))
     files = (
-        change_files(commits, file_actions(commits, head.address))
+        change_files(_commits(actions), head.address)
         .join(timestamps, on="version", how="left", maintain_order="left")
         .with_columns(pl.lit(value=True).alias("feed"), pl.lit(0).alias("era"))
     )

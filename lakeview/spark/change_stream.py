@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles
 
 from lakeview.delta.data.changes import change_files
-from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
 from lakeview.model.change_columns import VERSION
@@ -128,8 +127,7 @@ class ChangeStreamReader(StreamReader[ChangeOptions]):
         log = self.table.log
         for start in range(first, last + 1, _COMMITS):
             versions = range(start, min(start + _COMMITS, last + 1))
-            commits = log.commits(versions)
-            counts = Counter(change_files(commits, file_actions(commits, log.storage.root))["version"])
+            counts = Counter(change_files(log.commits(versions), log.storage.root)["version"])
             yield from ((version, counts[version]) for version in versions)
 
     def _first_there(self, first: int, last: int) -> int:

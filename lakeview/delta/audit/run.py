@@ -12,7 +12,7 @@ from lakeview.delta.audit.records import CommitRecord, commit_record
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commit_rows import read_commits
-from lakeview.delta.log.commits import Definition
+from lakeview.delta.log.commits import Definition, readable
 from lakeview.delta.log.file_actions import COLUMN_TYPES, IDENTITY
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import VersionNotFoundError
@@ -207,9 +207,9 @@ def read_runs(log: TableLog, start: int | None = None, end: int | None = None) -
     With `start` the log is read from the newest checkpoint before it.
     """
     bases = {c.version: c for c in log.checkpoints()}
-    commits = log.each_bytes(_versions_to_read(log, bases, start, log.latest if end is None else end))
+    commits = readable(log.each_bytes(_versions_to_read(log, bases, start, log.latest if end is None else end)))
     columns = [name for name in EVENTS if name != "key"]
-    records, actions, _ = read_commits(commits, log.storage.root, columns, commit_record)
+    records, actions = read_commits(commits, log.storage.root, columns, commit_record)
     events, by_version = actions.select(EVENTS.names()), {record.version: record for record in records}
     for run in unbroken_runs(list(by_version), bases):
         group = [by_version[version] for version in run]

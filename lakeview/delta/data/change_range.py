@@ -1,19 +1,19 @@
 """A log and two versions to a ChangeScan: which commits, what held when, what is a change, and may they be read."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
 
 import polars as pl
 
-from lakeview.delta.data.changes import CHANGE_FILES, ChangeScan, Columns, change_files
+from lakeview.delta.data.changes import ChangeScan, Columns, change_files
 from lakeview.delta.data.schemas import as_before, table_schema
 from lakeview.delta.data.type_widening import incompatibility
 from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION, ColumnMappingMode, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
-from lakeview.delta.log.commits import Commit, only
+from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import file_actions, text_maps
 from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay
@@ -24,7 +24,6 @@ from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
 
 StateOf = Callable[[int], Replay]
-_CHUNK = 256
 _FEED = "delta.enableChangeDataFeed"
 
 
@@ -38,16 +37,6 @@ class Layout:
     mapping: ColumnMappingMode
     is_partitioned: bool
     feed: bool
-
-
-@dataclass(slots=True)
-class _RangeContents:
-    """What the commits of a range hold, as far as changes need it."""
-
-    files: list[pl.DataFrame] = field(default_factory=lambda: [pl.DataFrame(schema=CHANGE_FILES)])
-    adds: list[pl.DataFrame] = field(default_factory=list)
-    layouts: list[Layout] = field(default_factory=list)
-    times: dict[int, int | None] = field(default_factory=dict)
 
 
 def commit_range(
@@ -84,17 +73,21 @@ def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> Chang
     _check_there(log, start, end)
     last = state_of(end)
     layout = _layout(log, end, last.table_protocol, last.metadata)
-    contents = _walk(log, state_of, min(start, end), start, end)
-    files = pl.concat(contents.files)
-    _check_schemas(log, contents.layouts, layout.schema, start, end)
+    layouts: list[Layout] = []
+    in_commit: dict[int, int | None] = {}
+    files = change_files(_walk(log, state_of(min(start, end)), start, end, layouts, in_commit), log.storage.root)
+    if start > 0 and _restructures(log, start, files):
+        before = state_of(start - 1)
+        layouts.insert(0, _layout(log, start - 1, before.table_protocol, before.metadata))
+    _check_schemas(log, layouts, layout.schema, start, end)
     first_in_commit = in_commit_start(last.table_protocol, last.properties)
-    times = CommitTimes(log, first_in_commit).frame(contents.times).select("version", "timestamp")
+    times = CommitTimes(log, first_in_commit).frame(in_commit).select("version", "timestamp")
     files = files.join(times, on="version", how="left", maintain_order="left")
-    feeds = pl.DataFrame({"from": [x.version for x in contents.layouts], "feed": [x.feed for x in contents.layouts]})
+    feeds = pl.DataFrame({"from": [x.version for x in layouts], "feed": [x.feed for x in layouts]})
     files = files.join_asof(feeds.set_sorted("from"), left_on="version", right_on="from", check_sortedness=False)
-    if any(layout.is_partitioned for layout in contents.layouts):
-        files = _fill_partition_values(log, state_of, contents, files, start)
-    columns = [*_columns_before(contents.layouts, layout.schema), _columns(layout, layout.schema, None)]
+    if any(layout.is_partitioned for layout in layouts):
+        files = _fill_partition_values(log, state_of, files, start, end)
+    columns = [*_columns_before(layouts, layout.schema), _columns(layout, layout.schema, None)]
     return ChangeScan(_with_last_names(files, columns), columns, log.storage.root)
 
 
@@ -115,32 +108,29 @@ def _check_there(log: TableLog, start: int, end: int) -> None:
     )
 
 
-def _walk(log: TableLog, state_of: StateOf, first: int, start: int, end: int) -> _RangeContents:
-    state = state_of(first)
+def _walk(
+    log: TableLog, state: Replay, start: int, end: int, layouts: list[Layout], in_commit: dict[int, int | None]
+) -> Iterator[Commit]:
+    """The commits of a range, in whose first version `state` is in force. `layouts` get what holds from when on,
+    `in_commit` the times that commits carry."""
     protocol, metadata = state.table_protocol, state.metadata
-    contents = _RangeContents(layouts=[_layout(log, start, protocol, metadata)])
-    for chunk in range(start, end + 1, _CHUNK):
-        commits = log.commits(range(chunk, min(chunk + _CHUNK, end + 1)))
-        actions = file_actions(commits, log.storage.root)
-        contents.files.append(change_files(commits, actions))
-        if chunk == start and start > 0 and _restructures(commits[0], contents.files[-1]):
-            before = state_of(start - 1)
-            contents.layouts.insert(0, _layout(log, start - 1, before.table_protocol, before.metadata))
-        contents.adds.append(actions.filter("added").select("key", "partition_values"))
-        for commit in commits:
-            contents.times[commit.version] = commit.info.in_commit_timestamp
-            new_protocol, new_metadata = commit.definition
-            if commit.version > start and (new_protocol, new_metadata) != (None, None):
-                protocol = protocol if new_protocol is None else table_protocol(new_protocol)
-                metadata = new_metadata or metadata
-                contents.layouts.append(_layout(log, commit.version, protocol, metadata))
-    return contents
+    layouts.append(_layout(log, start, protocol, metadata))
+    for commit in log.commits(range(start, end + 1)):
+        version = commit.version
+        in_commit[version] = commit.info.in_commit_timestamp
+        new_protocol, new_metadata = commit.definition
+        if version > start and (new_protocol, new_metadata) != (None, None):
+            protocol = protocol if new_protocol is None else table_protocol(new_protocol)
+            metadata = new_metadata or metadata
+            layouts.append(_layout(log, version, protocol, metadata))
+        yield commit
 
 
-def _restructures(commit: Commit, files: pl.DataFrame) -> bool:
+def _restructures(log: TableLog, version: int, files: pl.DataFrame) -> bool:
     """Whether a commit changes the metadata and removes rows that are older than it."""
-    deletes = files.filter(pl.col("version") == commit.version, pl.col("change_type") == "delete")
-    return deletes.height > 0 and bool(only("meta_data", [commit]))
+    if files.filter(pl.col("version") == version, pl.col("change_type") == "delete").is_empty():
+        return False
+    return log.definition(version)[1] is not None
 
 
 def _layout(log: TableLog, version: int, protocol: TableProtocol, metadata: Metadata) -> Layout:
@@ -228,17 +218,15 @@ def _with_last_names(files: pl.DataFrame, columns: Sequence[Columns]) -> pl.Data
     return files.with_columns(text_maps(values).alias("partition_values"))
 
 
-def _fill_partition_values(
-    log: TableLog, state_of: StateOf, contents: _RangeContents, files: pl.DataFrame, start: int
-) -> pl.DataFrame:
+def _fill_partition_values(log: TableLog, state_of: StateOf, files: pl.DataFrame, start: int, end: int) -> pl.DataFrame:
     """With the partition values that removes leave out, as the first writers' did: those of the adds they undo."""
     lacking = pl.col("partition_values").is_null() & (pl.col("change_type") == "delete")
     if not files.select(lacking.any()).item():
         return files
-    frames = list(contents.adds)
-    if start > 0:
-        frames.insert(0, state_of(start - 1).adds(["partition_values"]).select("key", "partition_values"))
-    of_key = pl.concat(frames).unique("key", keep="last").rename({"partition_values": "known"})
+    actions = file_actions(log.commits(range(start, end + 1)), log.storage.root, ["partition_values"])
+    frames = [actions.filter("added"), *([state_of(start - 1).adds(["partition_values"])] if start > 0 else [])]
+    adds = [frame.select("key", "partition_values") for frame in reversed(frames)]
+    of_key = pl.concat(adds).unique("key", keep="last").rename({"partition_values": "known"})
     with_keys = files.with_columns(canonical(files["path"], log.storage.root).alias("key"))
     changes = with_keys.join(of_key, on="key", how="left", maintain_order="left").with_columns(
         pl.when(lacking).then("known").otherwise("partition_values").alias("partition_values")

@@ -14,10 +14,10 @@ from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.log.actions import AddCDCFile
 from lakeview.delta.log.commit_info import json_object
+from lakeview.delta.log.commit_rows import read_commits
 from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import PARTITION_VALUES, VECTOR, text_maps
 from lakeview.delta.log.paths import commit_name, decode_path
-from lakeview.delta.log.record_counts import records
 from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
 from lakeview.model.column_values import sizes
 from lakeview.model.data_types import Field
@@ -55,15 +55,23 @@ are read: the rows that `selected` names and `without` does not, if it is there;
 _UNCHANGED_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
 
 
-def change_files(commits: Sequence[Commit], actions: pl.DataFrame) -> pl.DataFrame:
-    """CHANGE_FILES of these commits, whose FILE_ACTIONS are `actions`.
+_NEEDED = ("version", "size", "data_change", "partition_values", "records", "vector")
 
-    CorruptTableError for a cdc action that cannot be read.
-    """
-    cdc_files = [(c.version, cdc) for c in commits for cdc in cdc_actions(c)]
-    recorded_versions = {version for version, _ in cdc_files} | {c.version for c in commits if merged_nothing(c)}
-    rest = _inferred_changes(actions.filter(~pl.col("version").is_in(recorded_versions)))
+
+def change_files(commits: Iterable[Commit], root: str) -> pl.DataFrame:
+    """CHANGE_FILES of these commits of the table at `root`. CorruptTableError for a cdc action that cannot be read."""
+    pairs, actions = read_commits(commits, root, _NEEDED, lambda commit: (commit.version, recorded_files(commit)))
+    recorded = [version for version, files in pairs if files is not None]
+    cdc_files = [(version, file) for version, files in pairs for file in files or ()]
+    rest = _inferred_changes(actions.filter(~pl.col("version").is_in(recorded)))
     return pl.concat([_recorded_changes(cdc_files), rest]).sort("version", maintain_order=True).with_columns(sizes())
+
+
+def recorded_files(commit: Commit) -> list[AddCDCFile] | None:
+    """The change data files of a commit, none of a MERGE that changed nothing; None where its adds and removes are the
+    changes. Errors as `cdc_actions`."""
+    files = list(cdc_actions(commit))
+    return files if files or merged_nothing(commit) else None
 
 
 def cdc_actions(commit: Commit) -> Iterator[AddCDCFile]:
@@ -112,7 +120,7 @@ def _inferred_changes(actions: pl.DataFrame) -> pl.DataFrame:
     inserted and deleted rows". Of a file that is removed and added again only the difference of its deletion vectors
     has changed. Actions with dataChange false move rows about and change none.
     """
-    one = actions.with_columns((records(actions["stats"], None) - actions["deleted_records"]).alias("rows"))
+    one = actions.with_columns((pl.col("records") - pl.col("deleted_records")).alias("rows"))
     key = ["version", "key"]
     adds = one.filter("added").unique(key, keep="last", maintain_order=True)
     removes = one.filter(~pl.col("added")).unique(key, keep="last", maintain_order=True)

@@ -20,6 +20,7 @@ from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.commit_rows import read_commits
+from lakeview.delta.log.commits import readable
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.log_segment import CheckpointFiles, checkpoints_of, complete_checkpoints
 from lakeview.delta.log.paths import LOG_FOLDER, canonical, decode_path
@@ -112,9 +113,9 @@ class LogFacts:
     @cached_property
     def _commits(self) -> tuple[list[CommitRecord], pl.DataFrame, dict[int, str]]:
         troubles: dict[int, str] = {}
-        pieces = self._each_bytes(troubles)
-        records, events, reasons = read_commits(pieces, self.storage.root, _EVENTS, commit_record)
-        return records, events, dict(sorted((troubles | reasons).items()))
+        commits = readable(self._each_bytes(troubles), troubles)
+        records, events = read_commits(commits, self.storage.root, _EVENTS, commit_record)
+        return records, events, dict(sorted(troubles.items()))
 
     def _each_bytes(self, troubles: dict[int, str]) -> Iterator[tuple[int, bytes]]:
         """(version, bytes) of the commits; `troubles` gets why others are not to be had."""

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 import polars as pl
 
 from lakeview.delta.log.commit_info import CommitInfo
-from lakeview.delta.log.commits import Commit, Definition, readable
+from lakeview.delta.log.commits import Commit, Definition
 from lakeview.delta.log.file_actions import file_actions
 
 T = TypeVar("T")
@@ -32,20 +32,19 @@ beyond the 64 bits of a column."""
 
 
 def read_commits(
-    commits: Iterable[tuple[int, bytes]], root: str, columns: Sequence[str], take: Callable[[Commit], T]
-) -> tuple[list[T], pl.DataFrame, dict[int, str]]:
-    """Commits, (version, bytes) each, decoded once: what `take` gives of each, the FILE_ACTIONS of all of them, columns
-    as `each_frame`, and why others cannot be read, by version."""
+    commits: Iterable[Commit], root: str, columns: Sequence[str], take: Callable[[Commit], T]
+) -> tuple[list[T], pl.DataFrame]:
+    """What `take` gives of each commit, and the FILE_ACTIONS of all of them, columns as `each_frame`; no commit is
+    retained."""
     values: list[T] = []
-    reasons: dict[int, str] = {}
 
-    def parse() -> Iterator[Commit]:
-        for commit in readable(commits, reasons):
+    def each() -> Iterator[Commit]:
+        for commit in commits:
             values.append(take(commit))
             yield commit
 
-    actions = file_actions(parse(), root, columns)
-    return values, actions, reasons
+    actions = file_actions(each(), root, columns)
+    return values, actions
 
 
 class Head(NamedTuple):

@@ -8,6 +8,7 @@ from functools import partial
 import polars as pl
 
 from lakeview.delta.log.commit_rows import HEADS, SUMS, TOTALS, Head, head_of, heads_frame, read_commits, totals
+from lakeview.delta.log.commits import readable
 from lakeview.delta.log.definitions import (
     begins_at_zero,
     newest_in_commit_start,
@@ -91,8 +92,9 @@ class History:
 
     def _parse(self, versions: Sequence[int]) -> tuple[list[Head], pl.DataFrame, dict[int, str]]:
         """What commits say, EVENTS with `data_change`, and why commits cannot be read."""
-        commits = self._log.each_bytes(versions)
-        heads, actions, reasons = read_commits(commits, self._log.storage.root, [*ACTIONS, "data_change"], head_of)
+        reasons: dict[int, str] = {}
+        commits = readable(self._log.each_bytes(versions), reasons)
+        heads, actions = read_commits(commits, self._log.storage.root, [*ACTIONS, "data_change"], head_of)
         return heads, events_of(actions), reasons
 
     def _add(self, heads: Sequence[Head], events: pl.DataFrame, reasons: Mapping[int, str]) -> None:

@@ -240,9 +240,9 @@ class TableLog(LogListing):
         for version, pieces in groupby(self.each_piece(versions), key=itemgetter(0)):
             yield version, _first_info(pieces)
 
-    def commits(self, versions: Iterable[int]) -> list[Commit]:
-        """Several commits in the order asked for; errors as `commit`."""
-        return [parse_commit(data, v) for v, data in self.each_bytes(list(versions))]
+    def commits(self, versions: Sequence[int]) -> Iterator[Commit]:
+        """Several commits in the order asked for, each when it is asked for; errors as `commit`."""
+        return (parse_commit(data, version) for version, data in self.each_bytes(versions))
 
 
 def _definition(pieces: Iterable[tuple[int, bytes]]) -> Definition:

@@ -205,7 +205,8 @@ def _uses(feature: str, first: int, last: int, log: TableLog) -> Iterator[int]:
     """The versions whose commits take a feature into use, or use it."""
     there = log.commit_files()["version"]
     for start in range(first, last + 1, _CHUNK):
-        commits = log.commits(there.filter(there.is_between(start, min(start + _CHUNK - 1, last))))
+        chunk = there.filter(there.is_between(start, min(start + _CHUNK - 1, last)))
+        commits = list(log.commits(chunk.to_list()))
         yield from (version for version, metadata in only("meta_data", commits) if _is_used(feature, metadata))
         if feature == "deletionVectors":
             yield from file_actions(commits, log.storage.root).filter(pl.col("vector").is_not_null())["version"]
