@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from lakeview.delta.data.changes import cdc_actions, merged_nothing, recorded_files
 from lakeview.delta.data.schemas import table_schema
 from lakeview.delta.log.actions import AddCDCFile, AddFile, Metadata, Protocol, RemoveFile, table_protocol
+from lakeview.delta.log.change_actions import cdc_actions, merged_nothing, recorded_files
 from lakeview.delta.log.commits import Commit, Definition, may_have_key, mentions, only, parse_commit
 from lakeview.delta.log.history import History
 from lakeview.delta.log.paths import canonical, decode_paths
@@ -189,7 +189,7 @@ class _EarlierFiles:
 
 def _changed_files(commit: Commit, *, feed: bool) -> Sequence[FileAction]:
     """What a commit changed: with `feed`, "commits with cdc files give only those"."""
-    if feed and (recorded := recorded_files(commit)) is not None:
-        return recorded
+    if feed and (change_data := recorded_files(commit)) is not None:
+        return change_data
     files = [file for a in commit.actions for file in (a.add, a.remove) if file is not None]
     return [file for file in files if file.data_change]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CONSTRUCTORS = {"Finding", "finding", "_finding"}
+CONSTRUCTORS = {"Finding", "finding", "_finding", "of_actions", "of_commits", "of_files", "of_names"}
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -16,7 +16,7 @@ def test_ids_are_words_joined_by_hyphens_and_no_two_kinds_share_one() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "lakeview").rglob("*.py")):
         source = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(source)) if "inding(" in source else ():
+        for node in ast.walk(ast.parse(source)) if "inding" in source else ():
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CONSTRUCTORS):
                 continue
             first = node.args[0] if node.args else None

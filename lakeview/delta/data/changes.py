@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,11 +12,11 @@ import pyarrow.compute as pc
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.log.actions import AddCDCFile
-from lakeview.delta.log.commit_info import json_object
+from lakeview.delta.log.change_actions import recorded_files
 from lakeview.delta.log.commit_rows import read_commits
 from lakeview.delta.log.commits import Commit
 from lakeview.delta.log.file_actions import PARTITION_VALUES, VECTOR, text_maps
-from lakeview.delta.log.paths import commit_name, decode_path
+from lakeview.delta.log.paths import decode_path
 from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
 from lakeview.model.column_values import sizes
 from lakeview.model.data_types import Field
@@ -52,8 +51,6 @@ CHANGE_FILES = pl.Schema(
 that says it. `path` decoded once. `rows` it gives and `size` of the file in bytes are null where unknown. Of the file
 are read: the rows that `selected` names and `without` does not, if it is there; else those `deleted` does not name."""
 
-_UNCHANGED_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
-
 
 _NEEDED = ("version", "size", "data_change", "partition_values", "records", "vector")
 
@@ -61,45 +58,10 @@ _NEEDED = ("version", "size", "data_change", "partition_values", "records", "vec
 def change_files(commits: Iterable[Commit], root: str) -> pl.DataFrame:
     """CHANGE_FILES of these commits of the table at `root`. CorruptTableError for a cdc action that cannot be read."""
     pairs, actions = read_commits(commits, root, _NEEDED, lambda commit: (commit.version, recorded_files(commit)))
-    recorded = [version for version, files in pairs if files is not None]
+    with_change_data = [version for version, files in pairs if files is not None]
     cdc_files = [(version, file) for version, files in pairs for file in files or ()]
-    rest = _inferred_changes(actions.filter(~pl.col("version").is_in(recorded)))
+    rest = _inferred_changes(actions.filter(~pl.col("version").is_in(with_change_data)))
     return pl.concat([_recorded_changes(cdc_files), rest]).sort("version", maintain_order=True).with_columns(sizes())
-
-
-def recorded_files(commit: Commit) -> list[AddCDCFile] | None:
-    """The change data files of a commit, none of a MERGE that changed nothing; None where its adds and removes are the
-    changes. Errors as `cdc_actions`."""
-    files = list(cdc_actions(commit))
-    return files if files or merged_nothing(commit) else None
-
-
-def cdc_actions(commit: Commit) -> Iterator[AddCDCFile]:
-    """The change data files of a commit. CorruptTableError for an action that cannot be read."""
-    return decode_cdc((bytes(action.cdc) for action in commit.actions), commit.version)
-
-
-def decode_cdc(raws: Iterable[bytes], version: int) -> Iterator[AddCDCFile]:
-    """The change data files of a commit's `cdc` keys; none of one that is empty or null. Errors as of `cdc_actions`."""
-    for raw in raws:
-        if raw and raw != b"null":
-            try:
-                yield msgspec.json.decode(raw, type=AddCDCFile)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                name = commit_name(version)
-                raise CorruptTableError(
-                    f"commit {name} has a cdc action that cannot be read: {error}",
-                    fix="restore the file from a backup; versions can be read all the same, only changes cannot",
-                    place=name,
-                    kind="corrupt-commit",
-                ) from error
-
-
-def merged_nothing(commit: Commit) -> bool:
-    """A MERGE that says it changed no row rewrote its files all the same: its adds and removes are no changes."""
-    info = commit.info
-    metrics = json_object(bytes(info.operation_metrics)) if info.operation == "MERGE" else {}
-    return all(str(metrics.get(name)) == "0" for name in _UNCHANGED_MERGE)
 
 
 def _recorded_changes(actions: Sequence[tuple[int, AddCDCFile]]) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from lakeview.delta.data.schemas import broken_schema
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.partition_texts import escape
@@ -158,12 +159,7 @@ def partition_fields(schema: Schema, columns: Sequence[str]) -> list[Field]:
 
 
 def _no_partition_column(what: str) -> CorruptTableError:
-    return CorruptTableError(
-        f"partition column {what}",
-        fix="the metaData action is broken; restore its commit from a backup",
-        place="metaData.partitionColumns",
-        kind="corrupt-schema",
-    )
+    return broken_schema(f"partition column {what}", "metaData.partitionColumns")
 
 
 def serialize(value: Any) -> str | None:

@@ -48,12 +48,12 @@ def parse_schema(text: str | None, *, is_mapped: bool = False, max_depth: int = 
     return Schema(type_.fields)
 
 
-def broken_schema(message: str) -> CorruptTableError:
-    """The error for a schema that a metaData action holds."""
+def broken_schema(message: str, place: str = "metaData.schemaString") -> CorruptTableError:
+    """The error for a schema, or partition columns, that a metaData action holds."""
     return CorruptTableError(
         message,
         fix="the metaData action is broken; restore its commit from a backup",
-        place="metaData.schemaString",
+        place=place,
         kind="corrupt-schema",
     )
 

@@ -4,9 +4,9 @@ within a range of versions to another: can their rows be read as those of its la
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakeview.delta.data.schemas import primitive_type
+from lakeview.delta.data.schemas import broken_schema, primitive_type
 from lakeview.model.data_types import VOID, ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
-from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
 
@@ -85,12 +85,7 @@ def type_changes(field: Field) -> list[Mapping[str, Any]]:
 def _type(name: Any, place: str) -> DataType:
     if isinstance(name, str):
         return primitive_type(name, TYPE_CHANGES)
-    raise CorruptTableError(
-        f"a type change of column {place} does not say which types",
-        fix="the metaData action is broken; restore its commit from a backup",
-        place="metaData.schemaString",
-        kind="corrupt-schema",
-    )
+    raise broken_schema(f"a type change of column {place} does not say which types")
 
 
 def incompatibility(before: Schema, after: Schema, *, common: bool = False) -> str | None:

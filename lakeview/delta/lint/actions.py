@@ -38,12 +38,12 @@ def one_of_each(facts: LogFacts) -> Iterator[Finding]:
         claim, more = f"{_commits(len(twice))} {kind} actions", "; readers may take any of them"
         yield from of_commits("action-twice-in-commit", twice, claim, more, severity=severity, section=section)
     for kind, key, section, keys in _ONE_A_KEY:
-        shared = {commit.version: name for commit in facts.records if (name := _twice(keys(commit))) is not None}
+        keys_twice = {commit.version: name for commit in facts.records if (name := _twice(keys(commit))) is not None}
         claim, more = (
-            f"{_commits(len(shared))} {kind} actions for one {key}",
-            f"; first for {[*shared.values(), ''][0]}",
+            f"{_commits(len(keys_twice))} {kind} actions for one {key}",
+            f"; first for {[*keys_twice.values(), ''][0]}",
         )
-        yield from of_commits("action-twice-for-one-key", list(shared), claim, more, section=section)
+        yield from of_commits("action-twice-for-one-key", list(keys_twice), claim, more, section=section)
 
 
 def _commits(number: int) -> str:
@@ -128,13 +128,18 @@ def in_commit_times(facts: LogFacts) -> Iterator[Finding]:
     if "delta.inCommitTimestampEnablementVersion" not in facts.properties:
         start = max(start, next((v for v, m in facts.metadata if asks_for_in_commit_times(m.properties)), 0))
     commits = [commit for commit in facts.records if commit.version >= start]
-    times = {v: time for v, time in [(c.version, c.info.in_commit_timestamp) for c in commits] if time is not None}
-    missing = [commit.version for commit in commits if commit.version not in times]
+    missing = [commit.version for commit in commits if commit.info.in_commit_timestamp is None]
     lack = count_text(len(missing), "commit lacks", "commits lack")
     yield from of_commits("in-commit-timestamp-missing", missing, f"{lack} the in-commit timestamp the table asks for")
-    late = [commit.version for commit in commits if commit.version in times and commit.places[:1] != (0,)]
+    yield from _recorded_in_commit_times([commit for commit in commits if commit.info.in_commit_timestamp is not None])
+
+
+def _recorded_in_commit_times(commits: Sequence[CommitRecord]) -> Iterator[Finding]:
+    """Of commits that carry their own time: it stands in the first line, and is later than the one before."""
+    late = [commit.version for commit in commits if commit.places[0] > 0]
     claim = f"commitInfo is not the first action of {count_text(len(late), 'commit')}"
     yield from of_commits("commit-info-not-first", late, claim, "; readers look for the time in the first line only")
-    wrong = [version for (_, before), (version, time) in pairwise(times.items()) if time <= before]
+    times = [(commit.version, commit.info.in_commit_timestamp or 0) for commit in commits]
+    wrong = [version for (_, before), (version, time) in pairwise(times) if time <= before]
     claim = f"In-commit timestamps do not increase at {count_text(len(wrong), 'commit')}"
     yield from of_commits("in-commit-timestamps-decrease", wrong, claim)

@@ -14,10 +14,10 @@ import polars as pl
 
 from lakeview.delta.audit.records import CommitRecord, commit_record
 from lakeview.delta.audit.run import unbroken_runs
-from lakeview.delta.data.changes import decode_cdc
 from lakeview.delta.data.schemas import parse_schema
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
+from lakeview.delta.log.change_actions import decode_cdc
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.commit_rows import read_commits
 from lakeview.delta.log.commits import readable

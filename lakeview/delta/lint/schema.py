@@ -82,10 +82,9 @@ def _ids_and_names(fields: Sequence[tuple[str, Field]], physical: Sequence[str])
     yield from of_names("column-mapping-missing", bare, claim)
     ids = Counter(f.id for _, f in fields if f.id is not None)
     same = [f"{path} (id {f.id})" for path, f in fields if f.id is not None and ids[f.id] > 1]
-    for kind, names, what in (
-        ("column-mapping-id-shared", same, "mapping id"), ("physical-name-shared", physical, "physical name"),
-    ):  # fmt: skip
-        yield from of_names(kind, names, f"{count_text(len(names), 'column shares its', 'columns share their')} {what}")
+    shares = "column shares its", "columns share their"
+    yield from of_names("column-mapping-id-shared", same, f"{count_text(len(same), *shares)} mapping id")
+    yield from of_names("physical-name-shared", physical, f"{count_text(len(physical), *shares)} physical name")
 
 
 def _highest_id(ids: Sequence[int], properties: Mapping[str, str]) -> Iterator[Finding]:
@@ -103,8 +102,8 @@ def property_names(facts: LogFacts) -> Iterator[Finding]:
     unknown = [k for k in facts.properties if k.startswith("delta.") and not is_known(k)]
     slips = {k: near for k in unknown if (near := nearest(k)) is not None}
     claim = f"{count_text(len(slips), 'property is', 'properties are')} misspelt and without effect"
-    meant = [f"{k} (meant: {near})" for k, near in slips.items()]
-    yield from of_names("property-misspelt", meant, claim, _CONFIGURATION)
+    pairs = [f"{k} (meant: {near})" for k, near in slips.items()]
+    yield from of_names("property-misspelt", pairs, claim, _CONFIGURATION)
     rest = [k for k in unknown if k not in slips]
     claim = f"{count_text(len(rest), 'delta property is', 'delta properties are')} known to no engine"
     yield from of_names("property-unknown", rest, claim, _CONFIGURATION)

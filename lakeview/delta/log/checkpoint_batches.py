@@ -11,8 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeview.delta.log.checkpoint_footer import FEW_ROWS
-from lakeview.model.errors import CorruptTableError, LakeviewError
+from lakeview.delta.log.checkpoint_footer import FEW_ROWS, corrupt_checkpoint
+from lakeview.model.errors import LakeviewError
 
 Piece: TypeAlias = pa.Array | pl.Series
 Arrays: TypeAlias = dict[str, list[Piece]]
@@ -84,12 +84,9 @@ def readable(name: str, parent: str | None = None) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise CorruptTableError(
-            f"{what} was listed and is gone" if parent is None else f"{what} is missing",
-            fix="refresh: a cleanup may be running" if parent is None else "restore the file from a backup",
-            place=name,
-            kind="corrupt-checkpoint",
-        ) from error
+        if parent is not None:
+            raise corrupt_checkpoint(f"{what} is missing", name, "restore the file from a backup") from error
+        raise corrupt_checkpoint(f"{what} was listed and is gone", name, "refresh: a cleanup may be running") from error
     except (
         pa.ArrowException,
         pl.exceptions.PolarsError,
@@ -103,13 +100,5 @@ def readable(name: str, parent: str | None = None) -> Iterator[None]:
     ) as error:
         if isinstance(error, LakeviewError):  # access denied, or a store that does not answer: not the file's fault
             raise
-        raise CorruptTableError(
-            f"{what} cannot be read: {_first_line(error)}",
-            fix="restore the file from a backup; if every commit is still there, deleting the checkpoint is enough",
-            place=name,
-            kind="corrupt-checkpoint",
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise corrupt_checkpoint(f"{what} cannot be read: {reason}", name) from error

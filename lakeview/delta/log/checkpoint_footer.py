@@ -11,7 +11,8 @@ from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.rows.footer_reader import FIRST_READ, check_chunks, check_length, footer_bytes, unchecked_footer
 
 _SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
-_FIX = "do not open tables of writers you do not trust"
+UNTRUSTED = "do not open tables of writers you do not trust"
+DELETABLE = "if every commit is still there, deleting the checkpoint is enough"
 
 PATH_AND_OTHERS = ("path", "size", "dataChange")
 """The path of a file action, and leaves that tell one without a path from a row of another action."""
@@ -19,6 +20,13 @@ PATH_AND_OTHERS = ("path", "size", "dataChange")
 FEW_ROWS = 2_000
 """Up to so many rows are decoded sooner than the column chunks are checked, which takes longer than to open a table
 (benches/bench_rows.py, filtered scan)."""
+
+
+def corrupt_checkpoint(
+    message: str, place: str, fix: str = f"restore the file from a backup; {DELETABLE}"
+) -> CorruptTableError:
+    """The error for a file of a checkpoint that cannot be read."""
+    return CorruptTableError(message, fix=fix, place=place, kind="corrupt-checkpoint")
 
 
 class Footer:
@@ -36,15 +44,16 @@ class Footer:
         self._size = size
         # an action takes more than a byte, however well it is compressed: a footer that claims more is made to exhaust
         if self.metadata.num_rows > max(100_000, size):
-            raise CorruptTableError(
-                f"{name} claims {self.metadata.num_rows:,} rows in {size:,} bytes",
-                fix=f"restore the file from a backup; {_FIX}",
-                place=name,
-                kind="corrupt-checkpoint",
-            )
+            claim = f"{name} claims {self.metadata.num_rows:,} rows in {size:,} bytes"
+            raise corrupt_checkpoint(claim, name, f"restore the file from a backup; {UNTRUSTED}")
         schema = self.metadata.schema
         self._fields: list[pa.Field] = list(file.schema_arrow)
         self._leaves = {schema.column(i).path: i for i in range(len(schema))}
+
+    @property
+    def num_rows(self) -> int:
+        """The rows of the file, one an action."""
+        return int(self.metadata.num_rows)
 
     @cached_property
     def _places(self) -> set[str]:  # on first use: a table that is only opened asks for leaves
@@ -142,7 +151,7 @@ class Footer:
         """The error for a file that decodes to more than its allowance."""
         return UnsupportedTableError(
             f"{self._name} holds {self._size:,} bytes and inflates to more than {size:,}",
-            fix=_FIX,
+            fix=UNTRUSTED,
             place=self._name,
             kind="too-large",
         )

@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from lakeview.delta.log.checkpoint_batches import readable
+from lakeview.delta.log.checkpoint_footer import corrupt_checkpoint
 from lakeview.delta.log.commits import RAW_LINES, parse_lines
 from lakeview.delta.log.file_actions import newest_actions
 from lakeview.model.errors import CorruptTableError
@@ -73,9 +74,5 @@ def _as_checkpoint(name: str) -> Iterator[None]:
         if error.kind != "corrupt-commit":
             raise
         reason = error.message.partition(" cannot be read ")[2]
-        raise CorruptTableError(
-            f"checkpoint {name} cannot be read {reason}",
-            fix="restore the file from a backup; if every commit is still there, deleting the checkpoint is enough",
-            place=f"{name}:{(error.place or '').rpartition(':')[2]}",
-            kind="corrupt-checkpoint",
-        ) from error
+        line = (error.place or "").rpartition(":")[2]
+        raise corrupt_checkpoint(f"checkpoint {name} cannot be read {reason}", f"{name}:{line}") from error

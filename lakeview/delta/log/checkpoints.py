@@ -14,6 +14,7 @@ import polars as pl
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, metadata_of
 from lakeview.delta.log.checkpoint_batches import readable
 from lakeview.delta.log.checkpoint_files import CheckpointPiece, each_file_actions, file_actions_of
+from lakeview.delta.log.checkpoint_footer import DELETABLE, UNTRUSTED, corrupt_checkpoint
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.file_actions import columns_of
@@ -173,7 +174,7 @@ class Checkpoint:
         footers = [top.footer for top in self._tops if isinstance(top, ParquetActions)]
         if len(footers) < len(self._tops) or any(footer.has("sidecar") for footer in footers):
             return None
-        return sum(footer.metadata.num_rows for footer in footers)
+        return sum(footer.num_rows for footer in footers)
 
     def problem(self) -> str | None:
         """Why this checkpoint cannot be a base, as far as its footers (of a JSON file: all of it) tell; None if it can.
@@ -203,12 +204,9 @@ class Checkpoint:
                 size = action.get("sizeInBytes")
                 sizes[self._sidecar_path(action.get("path"), top.name)] = size if isinstance(size, int) else 0
         if sizes and len(self._tops) > 1:
-            raise CorruptTableError(
-                f"checkpoint {self.version} is in {len(self._tops)} parts and names sidecars: one excludes the other",
-                fix="if every commit is still there, deleting the checkpoint is enough",
-                place=self._tops[0].name,
-                kind="corrupt-checkpoint",
-            )
+            parts = f"checkpoint {self.version} is in {len(self._tops)} parts"
+            claim = f"{parts} and names sidecars: one excludes the other"
+            raise corrupt_checkpoint(claim, self._tops[0].name, DELETABLE)
         return sizes
 
     def _sidecar_path(self, value: Any, top: str) -> str:
@@ -216,12 +214,8 @@ class Checkpoint:
         # "sidecar files must always reside in the table's own _delta_log/_sidecars directory"; absolute paths occur,
         # and are opened like every absolute path: within the table and the allowed roots
         if not path or (not is_absolute(path) and ("/" in path or path in (".", ".."))):
-            raise CorruptTableError(
-                f"checkpoint {top} names the sidecar {value!r}, which lies outside _delta_log/_sidecars",
-                fix="do not open tables of writers you do not trust",
-                place=top,
-                kind="corrupt-checkpoint",
-            )
+            claim = f"checkpoint {top} names the sidecar {value!r}, which lies outside _delta_log/_sidecars"
+            raise corrupt_checkpoint(claim, top, UNTRUSTED)
         return path
 
     def _files(

@@ -69,8 +69,8 @@ def heads_frame(heads: Sequence[Head], reasons: Mapping[int, str]) -> pl.DataFra
         "broken": [None] * len(heads),
     }
     others = {"version": list(reasons), "protocol_changed": False, "broken": list(reasons.values())}
-    broken = pl.DataFrame(others, schema={name: HEADS[name] for name in others})
-    return pl.concat([pl.DataFrame({name: columns[name] for name in HEADS}, schema=HEADS), broken], how="diagonal")
+    rows = pl.DataFrame(others, schema={name: HEADS[name] for name in others})
+    return pl.concat([pl.DataFrame({name: columns[name] for name in HEADS}, schema=HEADS), rows], how="diagonal")
 
 
 def totals(events: pl.DataFrame) -> pl.DataFrame:

@@ -87,10 +87,7 @@ class CommitTimes:
                 return own
         if all(c.modified is None for c in commits):  # a web server: one commit's word costs one request, all cost all
             return moment(self._info(version).timestamp)
-        if not self._is_flattened(commits, None):
-            return moment(_monotone([c.modified for c in commits[: at + 1]])[-1])
-        times = self._recorded_times(commits, None)
-        return moment(_monotone([c.modified for c in commits] if times is None else times)[at])
+        return moment(self._times(commits, None)[0][at])
 
     def _info(self, version: int) -> CommitInfo:
         """What a commit says about itself; nothing if it is corrupt: that must not cost other versions their time."""
@@ -106,9 +103,8 @@ class CommitTimes:
         Without `claims`, commits are read for it where file times turn out to be those of a copy.
         """
         commits = self._log.commit_list()
-        recorded_times = self._recorded_times(commits, claims) if self._is_flattened(commits, claims) else None
-        times = _monotone([c.modified for c in commits] if recorded_times is None else recorded_times)
-        sources = ["file" if recorded_times is None else "commitInfo"] * len(commits)
+        times, source = self._times(commits, claims)
+        sources = [source] * len(commits)
         if self._start is not None:
             for i in range(bisect_left(commits, self._start, key=lambda c: c.version), len(commits)):
                 own = in_commit.get(commits[i].version)
@@ -118,6 +114,15 @@ class CommitTimes:
             {"version": [c.version for c in commits], "timestamp": times, "timestamp_source": sources},
             schema={**TIMES, "timestamp": pl.Int64()},
         ).with_columns(moments("timestamp"))
+
+    def _times(
+        self, commits: Sequence[LogFile], claims: Mapping[int, int | None] | None
+    ) -> tuple[list[int | None], str]:
+        """The times of these commits and their source, those aside that commits carry themselves."""
+        recorded_times = self._recorded_times(commits, claims) if self._is_flattened(commits, claims) else None
+        if recorded_times is None:
+            return _monotone([c.modified for c in commits]), "file"
+        return _monotone(recorded_times), "commitInfo"
 
     def _may_be_flattened(self, commits: Sequence[LogFile]) -> bool:
         """Whether the whole log has to be listed to know if a copy flattened it: the files of its newest commits have

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import polars as pl
 
-from lakeview.delta.data.changes import decode_cdc
 from lakeview.delta.data.deletion_vectors import vector_keys
+from lakeview.delta.log.change_actions import decode_cdc
 from lakeview.delta.log.commits import RAW_LINES, mentions, parse_lines
 from lakeview.delta.log.file_actions import IDENTITY, newest_actions
 from lakeview.delta.log.paths import LOG_FOLDER, canonical, commit_name, decode_paths
