@@ -5,30 +5,7 @@ from functools import cache
 
 import polars as pl
 
-from lakeview.delta.audit.conservation import (
-    rearrangements_conserve_nulls,
-    rearrangements_conserve_rows,
-    row_counts_fit_operations,
-)
-from lakeview.delta.audit.definitions import (
-    in_commit_timestamps_increase,
-    protocols_keep_features,
-    row_ids_unique,
-    transactions_advance,
-)
-from lakeview.delta.audit.files import (
-    append_only,
-    appends_remove_nothing,
-    one_action_per_file,
-    one_vector_per_path,
-    overwrites_leave_own_files,
-    removed_files_stay_removed,
-    removes_name_live_files,
-    restores_equal_target,
-    vectors_only_grow,
-)
-from lakeview.delta.audit.metrics import metrics_equal_actions
-from lakeview.delta.audit.reads import reads_unchanged
+from lakeview.delta.audit import conservation, definitions, files, metrics, reads
 from lakeview.delta.audit.run import Run, read_runs
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.audit_cases import Case
@@ -38,23 +15,23 @@ from lakeview.model.laws import LAWS
 Times = Callable[[], pl.DataFrame]
 
 _LAWS: Mapping[str, Callable[[Run], Iterator[Case]]] = {
-    "rearrangement-conserves-rows": rearrangements_conserve_rows,
-    "rearrangement-conserves-nulls": rearrangements_conserve_nulls,
-    "remove-names-live-file": removes_name_live_files,
-    "one-action-per-file": one_action_per_file,
-    "removed-file-stays-removed": removed_files_stay_removed,
-    "one-vector-per-path": one_vector_per_path,
-    "vectors-only-grow": vectors_only_grow,
-    "append-removes-nothing": appends_remove_nothing,
-    "append-only-table": append_only,
-    "overwrite-leaves-own-files": overwrites_leave_own_files,
-    "metrics-equal-actions": metrics_equal_actions,
-    "row-counts-fit-operation": row_counts_fit_operations,
-    "reads-unchanged": reads_unchanged,
-    "protocol-keeps-features": protocols_keep_features,
-    "row-ids-unique": row_ids_unique,
-    "in-commit-timestamps-increase": in_commit_timestamps_increase,
-    "transactions-advance": transactions_advance,
+    "rearrangement-conserves-rows": conservation.rearrangements_conserve_rows,
+    "rearrangement-conserves-nulls": conservation.rearrangements_conserve_nulls,
+    "remove-names-live-file": files.removes_name_live_files,
+    "one-action-per-file": files.one_action_per_file,
+    "removed-file-stays-removed": files.removed_files_stay_removed,
+    "one-vector-per-path": files.one_vector_per_path,
+    "vectors-only-grow": files.vectors_only_grow,
+    "append-removes-nothing": files.appends_remove_nothing,
+    "append-only-table": files.append_only,
+    "overwrite-leaves-own-files": files.overwrites_leave_own_files,
+    "metrics-equal-actions": metrics.metrics_equal_actions,
+    "row-counts-fit-operation": conservation.row_counts_fit_operations,
+    "reads-unchanged": reads.reads_unchanged,
+    "protocol-keeps-features": definitions.protocols_keep_features,
+    "row-ids-unique": definitions.row_ids_unique,
+    "in-commit-timestamps-increase": definitions.in_commit_timestamps_increase,
+    "transactions-advance": definitions.transactions_advance,
 }
 """What judges each law, by its id; the law of restores needs the times of the log as well."""
 
@@ -70,7 +47,7 @@ def audit(log: TableLog, times: Times, start: int | None = None, end: int | None
     frames = [pl.DataFrame(schema={**AUDIT, "law_order": pl.Int64()})]
     for run in read_runs(log, start, end):
         cases = [(case, law) for law, judge in _LAWS.items() for case in judge(run)]
-        cases += [(case, "restore-equals-target") for case in restores_equal_target(run, known_times)]
+        cases += [(case, "restore-equals-target") for case in files.restores_equal_target(run, known_times)]
         frames.append(_frame(run, cases, order))
     rows = pl.concat(frames, how="diagonal")
     if start is not None:

@@ -11,8 +11,7 @@ from lakeview.delta.data.statistics import Leaf, physical_leaves, statistics_fra
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.commit_info import whole
-from lakeview.delta.log.commits import readable
-from lakeview.delta.log.file_actions import IDENTITY, file_actions
+from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.printable import count_text, first_few
@@ -90,9 +89,7 @@ def _statistics(run: Run, sides: pl.DataFrame) -> pl.DataFrame:
     files = sides.select("version", *IDENTITY).unique()
     base = run.first - 1
     commits = sorted(v for v in files["version"].unique() if v >= run.first)
-    columns = ["version", "stats"]
-    frame = file_actions(readable(run.log.each_bytes(commits)), run.log.storage.root, columns).filter("added")
-    frames = [frame.select("version", *IDENTITY, "path", "stats")]
+    frames = [run.read_adds(commits, ["version", "stats"]).select("version", *IDENTITY, "path", "stats")]
     if run.checkpoint is not None and (files["version"] == base).any():
         adds = run.checkpoint.adds(["stats", "stats_parsed"]).with_columns(pl.lit(base, pl.Int64).alias("version"))
         near = adds.filter(pl.col("key").is_in(files["key"].implode()))

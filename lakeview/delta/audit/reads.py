@@ -10,8 +10,6 @@ from lakeview.delta.audit.records import CommitRecord
 from lakeview.delta.audit.run import Run
 from lakeview.delta.data.partition_values import partition_columns, partition_fields
 from lakeview.delta.data.schemas import parse_schema
-from lakeview.delta.log.commits import readable
-from lakeview.delta.log.file_actions import file_actions
 from lakeview.model.audit_cases import Case, proven, unknowable, violated
 from lakeview.model.errors import LakeviewError
 from lakeview.predicates import predicate
@@ -143,8 +141,7 @@ def _matching_partitions(run: Run, text: str, version: int, other: int) -> list[
         where = predicate(text, schema)
         if not fields or not set(where.meta.root_names()) <= {field.name for field in fields}:
             return None
-        commits = readable(run.log.each_bytes([other]))
-        adds = file_actions(commits, run.log.storage.root, ["partition_values"]).filter("added")
+        adds = run.read_adds([other], ["partition_values"])
         values = pl.DataFrame(partition_columns(adds["partition_values"], fields))
         return adds["key"].filter(values.select(where.fill_null(value=False)).to_series()).to_list()
     except (LakeviewError, pl.exceptions.PolarsError):

@@ -13,7 +13,7 @@ from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commit_rows import read_commits
 from lakeview.delta.log.commits import Definition, readable
-from lakeview.delta.log.file_actions import COLUMN_TYPES, IDENTITY
+from lakeview.delta.log.file_actions import COLUMN_TYPES, IDENTITY, file_actions
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import VersionNotFoundError
 
@@ -149,6 +149,10 @@ class Run:
             .with_columns(pl.exclude("version").fill_null(0))
             .sort("version")
         )
+
+    def read_adds(self, versions: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
+        """FILE_ACTIONS with these columns of what commits add: they are read again."""
+        return file_actions(readable(self.log.each_bytes(versions)), self.log.storage.root, columns).filter("added")
 
     def live_at(self, version: int) -> pl.DataFrame | None:
         """`key` and `deletion_vector` of the files live at a version; None where the log no longer knows."""

@@ -97,11 +97,7 @@ class Scan:
 
     def _leaves(self, node: Node | None) -> list[Leaf]:
         """The columns whose statistics a filter asks for."""
-        columns = set() if node is None else set(paths(node))
-        tops = [path[0] for path in columns if path[0] in self._schema]
-        leaves = physical_leaves(self._schema, tops, {f.name for f in self._partitions}) if tops else []
-        # bounds of texts that are compared by a collation are not in the order our comparisons have
-        return [leaf for leaf in leaves if leaf[0] in columns and collation(leaf[2]) is None]
+        return [] if node is None else _leaves(node, self._schema, self._partitions)
 
     def _adds(self, node: Node | None, more: Sequence[str] = ()) -> pl.DataFrame:
         leaves = self._leaves(node)
@@ -145,12 +141,18 @@ def tasks_of(
 def may_hold(actions: pl.DataFrame, where: pl.Expr, schema: Schema, partitions: Sequence[Field]) -> pl.Series:
     """Which files may hold rows that a condition selects; `actions`: FILE_ACTIONS with partition_values and stats."""
     node = parse(where)
-    names = [path[0] for path in set(paths(node)) if path[0] in schema]
-    leaves = physical_leaves(schema, names, {f.name for f in partitions}) if names else []
-    leaves = [leaf for leaf in leaves if collation(leaf[2]) is None]
+    leaves = _leaves(node, schema, partitions)
     reader = LeafStatistics(leaves)
     actions = actions.with_columns(reader.read(actions["stats"], None, actions.height).alias("statistics"))
     return may_match(node, _Columns(actions, partitions, leaves).bounds, actions.height)
+
+
+def _leaves(node: Node, schema: Schema, partitions: Sequence[Field]) -> list[Leaf]:
+    columns = set(paths(node))
+    tops = [path[0] for path in columns if path[0] in schema]
+    leaves = physical_leaves(schema, tops, {f.name for f in partitions}) if tops else []
+    # bounds of texts that are compared by a collation are not in the order our comparisons have
+    return [leaf for leaf in leaves if leaf[0] in columns and collation(leaf[2]) is None]
 
 
 class _Columns:

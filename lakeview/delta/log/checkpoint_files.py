@@ -18,6 +18,9 @@ from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.state import StatisticsReader
 from lakeview.model import limits
 from lakeview.storage import Storage
+from lakeview.storage.byte_cache import SmallFiles
+
+ActionsFile = ParquetActions | JsonActions
 
 _ADD_LEAVES = {
     "path": "path",
@@ -42,6 +45,16 @@ _STRUCTS = "stats_parsed"
 _COUNT = "stats_parsed.numRecords"
 _FEW_LEAVES = 26  # of six columns: their documents are decoded one by one (`delta/data/documents.py`)
 _TYPED_VALUES = "partitionValues_parsed"
+
+
+def open_actions(
+    storage: Storage, path: str, size: int, version: int, cache: SmallFiles | None = None, parent: str | None = None
+) -> ActionsFile:
+    """One file of the checkpoint of a version, or a sidecar of its top file `parent`: Parquet, or JSON by its name."""
+    name = path.rpartition("/")[2]
+    if parent is None and name.endswith(".json"):
+        return JsonActions(storage, path, name, version)
+    return ParquetActions(storage, path, size, name, cache, parent)
 
 
 def file_actions_of(
@@ -71,13 +84,17 @@ def file_actions_of(
     return _with_key(selection.series(CheckpointColumns(arrays, rows)), selection.spelling.plain, root)
 
 
-def each_file_actions(file: ParquetActions, kind: str, columns: Sequence[str], root: str) -> Iterator[pl.DataFrame]:
+def each_file_actions(file: ActionsFile, kind: str, columns: Sequence[str], root: str) -> Iterator[pl.DataFrame]:
     """`file_actions_of`, some thousand rows at a time, in the order of the file; nothing of the rest is retained."""
-    selection = _Selection(file, kind, columns, None)
-    for batch in file.each_batch(kind, selection.leaves):
-        arrays = {leaf: [array] for leaf, array in selection.reduce(batch).items()}
-        rows = len(batch["path"])
-        yield _with_key(selection.series(CheckpointColumns(arrays, rows)), False, root)
+    if isinstance(file, JsonActions):
+        yield file.files(kind, columns)
+        return
+    with readable(file.name, file.parent):
+        selection = _Selection(file, kind, columns, None)
+        for batch in file.each_batch(kind, selection.leaves):
+            arrays = {leaf: [array] for leaf, array in selection.reduce(batch).items()}
+            rows = len(batch["path"])
+            yield _with_key(selection.series(CheckpointColumns(arrays, rows)), False, root)
 
 
 def _with_key(series: list[pl.Series], plain: bool, root: str) -> pl.DataFrame:
@@ -273,10 +290,5 @@ class CheckpointPiece:
 
     def each_action(self, storage: Storage, kind: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """As `Checkpoint.each_action`, of this file."""
-        name = self.path.rpartition("/")[2]
-        if self.parent is None and name.endswith(".json"):
-            yield JsonActions(storage, self.path, name, self.version).files(kind, columns)
-            return
-        file = ParquetActions(storage, self.path, self.size, name, None, self.parent)
-        with readable(file.name, file.parent):
-            yield from each_file_actions(file, kind, columns, storage.root)
+        file = open_actions(storage, self.path, self.size, self.version, parent=self.parent)
+        return each_file_actions(file, kind, columns, storage.root)

@@ -13,7 +13,13 @@ import polars as pl
 
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, metadata_of
 from lakeview.delta.log.checkpoint_batches import readable
-from lakeview.delta.log.checkpoint_files import CheckpointPiece, each_file_actions, file_actions_of
+from lakeview.delta.log.checkpoint_files import (
+    ActionsFile,
+    CheckpointPiece,
+    each_file_actions,
+    file_actions_of,
+    open_actions,
+)
 from lakeview.delta.log.checkpoint_footer import DELETABLE, UNTRUSTED, corrupt_checkpoint
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
@@ -31,7 +37,6 @@ UNREADABLE = (CorruptTableError, UnsupportedTableError, AccessDeniedError)
 and files that lie where none may be opened."""
 _THREADS = 8
 
-ActionsFile = ParquetActions | JsonActions
 _T = TypeVar("_T")
 
 
@@ -60,10 +65,7 @@ class Checkpoint:
         self._tops: list[ActionsFile] = list(map(self._top, files.names, files.sizes))
 
     def _top(self, name: str, size: int) -> ActionsFile:
-        path = f"{LOG_FOLDER}/{name}"
-        if name.endswith(".json"):
-            return JsonActions(self._storage, path, name, self.version)
-        return ParquetActions(self._storage, path, size, name, self._small_files)
+        return open_actions(self._storage, f"{LOG_FOLDER}/{name}", size, self.version, self._small_files)
 
     def protocol_and_metadata(self) -> tuple[Protocol | None, Metadata | None]:
         """The protocol and metaData actions; None for one that is not there. Read once."""
@@ -154,11 +156,7 @@ class Checkpoint:
     def each_action(self, kind: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """What `adds` or `removes` (by `kind`: add, remove) gives, some thousand at a time; nothing is retained."""
         for file in self._all():
-            if isinstance(file, JsonActions):
-                yield file.files(kind, columns)
-                continue
-            with readable(file.name, file.parent):
-                yield from each_file_actions(file, kind, columns, self._storage.root)
+            yield from each_file_actions(file, kind, columns, self._storage.root)
 
     def pieces(self) -> list[CheckpointPiece]:
         """The files that may hold file actions: those of the checkpoint, and its sidecars."""
@@ -255,7 +253,7 @@ class Checkpoint:
 
     def _sidecar(self, path: str, size: int) -> ActionsFile:
         place = path if is_absolute(path) else f"{SIDECARS}/{path}"
-        return ParquetActions(self._storage, place, size, path.rpartition("/")[2], None, self._tops[0].name)
+        return open_actions(self._storage, place, size, self.version, parent=self._tops[0].name)
 
 
 def _whole(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
