@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial, wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import polars as pl
 import streamlit as st
@@ -20,7 +19,7 @@ from lakeview.discovery import TABLES
 from lakeview.inspection.absent_columns import complete_statistics
 from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import CorruptTableError, LakeviewError
-from lakeview.model.memory import Memory
+from lakeview.model.memory import Memory, Place, memoize
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
 from lakeview.model.table import Table
@@ -57,23 +56,15 @@ def cache_values(
     """Caches the last `entries` values of a function, for `seconds` if given.
 
     Its first argument is the table's address; or with `of` an OpenTable, of whose attributes these alone, beside the
-    address, tell values apart. Arguments are hashable and positional.
+    address, tell values apart. Arguments are hashable, or lists of what is.
     """
 
-    def decorate(function: Callable[_Arguments, _Value]) -> Callable[_Arguments, _Value]:
-        name = f"{function.__module__}.{function.__qualname__}"
+    def place(first: Any) -> Place:
+        if of is None:
+            return memory(), str(first), ()
+        return memory(), first.address, tuple(getattr(first, part) for part in of)
 
-        @wraps(function)
-        def remembering(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
-            first, *others = args
-            table = (first,) if of is None else tuple(getattr(first, part) for part in ("address", *of))
-            make = partial(function, *args, **kwargs)
-            arguments = (*table, *others, *sorted(kwargs.items()))
-            return memory().get(name, str(table[0]), arguments, make, entries=entries, seconds=seconds)
-
-        return remembering
-
-    return decorate
+    return memoize(place, entries=entries, seconds=seconds)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

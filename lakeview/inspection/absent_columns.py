@@ -6,11 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.inspection.frames import TableFrames
+from lakeview.inspection.frames import TableFrames, cache_answer
 from lakeview.model.column_values import least_records
 from lakeview.model.errors import LakeviewError
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot
+from lakeview.model.snapshot_sources import as_declared
 from lakeview.views.engines.rules import all_words
 from lakeview.views.schema import births
 from lakeview.views.schema.null_shares import counts_of
@@ -19,19 +20,16 @@ MAX_SCHEMAS = 200
 """The newest schemas of a table, more of which are not read."""
 
 
+@cache_answer("latest", entries=64)
 def complete_statistics(frames: TableFrames, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """STATISTICS at a version, of these columns or all; files that were written before a column are null there."""
-    names = None if columns is None else tuple(columns)
-
-    def compute() -> pl.DataFrame:
-        return _with_absent_columns(frames, frames.snapshot(version), frames.recorded_statistics(version, names))
-
-    return frames.get_or_make("statistics", compute, version, frames.latest, names, entries=64)
+    return _with_absent_columns(frames, frames.snapshot(version), frames.recorded_statistics(version, columns))
 
 
 def sampled_statistics(frames: TableFrames, version: int, share: float) -> pl.DataFrame:
     """`complete_statistics` of about this share of the files; of all where the table would read them anyway."""
-    sample = frames.sampled_statistics(version, share) if share < 1.0 else None
+    table = frames.table
+    sample = table.sampled_statistics(as_declared(table, version), share) if share < 1.0 else None
     if sample is None:
         return complete_statistics(frames, version)
     return _with_absent_columns(frames, frames.snapshot(version), sample)
@@ -69,7 +67,7 @@ def absences(frames: TableFrames, snapshot: Snapshot) -> Mapping[str, births.Abs
     if words is None or words.name_mapping in snapshot.properties:
         return {}
     try:
-        first, start = frames.get_or_make("births", lambda: _births(frames), frames.latest, frames.ref)
+        first, start = _births(frames)
     except LakeviewError:  # the snapshot can be read, but not the log before it
         return {}
     return births.absences(snapshot.schema, first, start, words.defaults)
@@ -126,6 +124,7 @@ def _mapped_ids(text: str) -> list[Any] | None:
     return [each.get("field-id") for each in mapping if isinstance(each, dict) and each.get("names")]
 
 
+@cache_answer("latest", "ref")
 def _births(frames: TableFrames) -> tuple[dict[births.Identity, int], int]:
     """The position of each column's first schema, and of the oldest schema."""
     changes = frames.schemas.select("version").tail(MAX_SCHEMAS)
@@ -146,14 +145,15 @@ def _schema(frames: TableFrames, version: int) -> Schema | None:
 def _arrivals(frames: TableFrames, paths: pl.Series) -> pl.Series:
     """For each path the position of the version that first added the file: births.BEFORE_ALL where it was there before
     them all, null where it is unknown, or the file was written for another table."""
-
-    def compute() -> pl.DataFrame:
-        words = all_words().get(frames.table.format)
-        elsewhere = pl.col("operation").is_in(() if words is None else words.foreign_files).fill_null(value=False)
-        positions = frames.history.select(added="version", position=pl.when(~elsewhere).then("position"))
-        stays = frames.lifetimes.select("path", "added").join(positions, on="added", how="left")
-        position = pl.when(pl.col("added").is_null()).then(births.BEFORE_ALL).otherwise("position")
-        return stays.group_by("path").agg(position=pl.when(~position.is_null().any()).then(position.min()))
-
-    first = frames.get_or_make("first positions", compute, frames.latest, frames.ref)
+    first = _first_positions(frames)
     return paths.rename("path").to_frame().join(first, on="path", how="left", maintain_order="left")["position"]
+
+
+@cache_answer("latest", "ref")
+def _first_positions(frames: TableFrames) -> pl.DataFrame:
+    words = all_words().get(frames.table.format)
+    elsewhere = pl.col("operation").is_in(() if words is None else words.foreign_files).fill_null(value=False)
+    positions = frames.history.select(added="version", position=pl.when(~elsewhere).then("position"))
+    stays = frames.lifetimes.select("path", "added").join(positions, on="added", how="left")
+    position = pl.when(pl.col("added").is_null()).then(births.BEFORE_ALL).otherwise("position")
+    return stays.group_by("path").agg(position=pl.when(~position.is_null().any()).then(position.min()))

@@ -66,9 +66,10 @@ class Answers(StatisticsAnswers):
         commits = views.timeline.commits.on_branch(self.timeline())
         return views.timeline.readability.cadence(commits, self.frames.clock())
 
+    @cache_answer("frames.latest", entries=8)
     def audit(self) -> pl.DataFrame:
         """AUDIT of all commits up to the latest version, oldest first. Costs the whole log, once."""
-        return self.frames.get_or_make("audit", self.frames.table.audit, self.frames.latest, entries=8)
+        return self.frames.table.audit()
 
     # -- columns
 
@@ -97,7 +98,10 @@ class Answers(StatisticsAnswers):
 
     def pruning(self, where: str | pl.Expr) -> pl.DataFrame:
         """PLAN of this version: which files a filter (SQL or polars) would read, and why not the others."""
-        return self.frames.plan(where, self.version)
+        if isinstance(where, str):
+            return self.frames.plan(where, self.version)
+        table = self.frames.table  # expressions have no hash, and are not cached
+        return table.plan(where, as_declared(table, self.version))
 
     @cache_answer("version", entries=64)
     def file_verdicts(self, where: str, part: int | None = None) -> pl.DataFrame:

@@ -12,14 +12,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial, wraps
+from inspect import signature
 from itertools import chain
-from typing import TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import polars as pl
 
 from lakeview.model.snapshot import Snapshot
 
 _Value = TypeVar("_Value")
+_Arguments = ParamSpec("_Arguments")
 
 MAX_BYTES = 512 << 20
 """The bytes of all values of one memory."""
@@ -126,6 +129,35 @@ class Memory:
                 waiting.pop()
                 if not waiting:
                     self._making.pop(key, None)
+
+
+Place: TypeAlias = tuple[Memory, str, tuple[Hashable, ...]]
+"""Where the value of a function is cached: in which memory, by which table's address, and what tells it apart beside
+the function's arguments."""
+
+
+def memoize(
+    place: Callable[[Any], Place], *, entries: int, seconds: float | None = None
+) -> Callable[[Callable[_Arguments, _Value]], Callable[_Arguments, _Value]]:
+    """Caches what a function returns, the last `entries` values, for `seconds` if given: in the place of its first
+    argument, by the others, which are hashable or lists of what is."""
+
+    def decorate(function: Callable[_Arguments, _Value]) -> Callable[_Arguments, _Value]:
+        name, parameters = f"{function.__module__}.{function.__qualname__}", signature(function)
+
+        @wraps(function)
+        def remembering(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
+            call = parameters.bind(*args, **kwargs)
+            call.apply_defaults()  # one that is given by name, or not given, is the same argument
+            first, *others = call.arguments.values()
+            memory, address, key = place(first)
+            arguments = (*key, *(tuple(value) if isinstance(value, list) else value for value in others))
+            make = partial(function, *args, **kwargs)
+            return memory.get(name, address, arguments, make, entries=entries, seconds=seconds)
+
+        return remembering
+
+    return decorate
 
 
 def size_of(value: object) -> int:
