@@ -31,9 +31,11 @@ from lakeview.delta.write.operations import Operations
 from lakeview.model.arguments import integer_of, optional_count, optional_integer
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.frames import ACTIONS
+from lakeview.model.physical_file import PhysicalFile
+from lakeview.model.range_read import RangeRead
 from lakeview.model.snapshot import Snapshot, milliseconds
-from lakeview.model.table import PhysicalFile
-from lakeview.model.table_body import OneLine, RangeRead, check_point
+from lakeview.model.table import check_point
+from lakeview.model.table_display import TableDisplay
 from lakeview.predicates.evaluation import condition_of
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
@@ -45,33 +47,32 @@ if TYPE_CHECKING:
     from lakeview.model.findings import Finding
 
 
-class DeltaTable(Operations, OneLine):
+class DeltaTable(Operations, TableDisplay):
     """A Delta table at one address. Implements `lakeview.model.table.Table`; safe to use from several threads."""
 
     format = "delta"
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self._log = TableLog(storage)
-        self._history = History(self._log)
-        self._states = States(self._log)
+        self.log = TableLog(storage)
+        """The log behind the table, for the writer."""
+        self._history = History(self.log)
+        self._states = States(self.log)
         self._folder = NamesAhead(storage)
         self._last_scan: Scan | None = None
 
     @property
     def address(self) -> str:
-        """Where it was opened, normalised, without credentials."""
         return self.storage.root
 
     @property
     def latest_version(self) -> int:
-        """The newest version seen by the last refresh."""
-        return self._log.latest
+        return self.log.latest
 
     def refresh(self) -> bool:
         """True if there is a newer version; costs one listing."""
         self._folder.forget()
-        return self._log.refresh()
+        return self.log.refresh()
 
     def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
         """The table at a version or a moment; the latest without either.
@@ -97,51 +98,39 @@ class DeltaTable(Operations, OneLine):
         `readable` is null, and nothing but the log's folder is listed."""
         times = self._history.times()
         if not look:
-            return listed_versions(self._log, times)
-        return readable_versions(self._log, self._history, times, self._folder)
+            return listed_versions(self.log, times)
+        return readable_versions(self.log, self._history, times, self._folder)
 
     def list_ahead(self) -> None:
         """Begins the listing of a remote table's folder that the next `versions()` needs."""
-        self._folder.begin(self._log.latest)
+        self._folder.begin(self.log.latest)
 
     def schemas(self) -> pl.DataFrame:
-        """SCHEMAS, oldest first."""
         return self._history.schemas()
 
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES of `_delta_log`, sidecars of its checkpoints among them."""
-        return listed_log(self._log)
+        return listed_log(self.log)
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one commit, in the order recorded."""
         version = integer_of(version, "version")
-        rows = raw_actions(self._log.commit_bytes(version), version, commit_name(version))
+        rows = raw_actions(self.log.commit_bytes(version), version, commit_name(version))
         return pl.DataFrame(rows, schema=ACTIONS, orient="row")
 
     def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """FILES at a version, only these columns read."""
         state = self.state(version)
         return files_frame(state, self._states.partitions(state), columns)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """STATISTICS of the live files at a version; partition columns have none.
-
-        InvalidRequestError for a column the schema does not have.
-        """
         state = self.state(version)
         return table_statistics(state, self._states.leaves(state, columns))
 
     def sampled_statistics(self, version: int | None, share: float) -> pl.DataFrame:
-        """STATISTICS of all columns of about this share of the live files, drawn by a fixed seed."""
         state = self.state(version)
         return table_statistics(state, self._states.leaves(state, None), share)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """LIFETIMES.
-
-        With `columns`, `statistics` as well: a struct with one field for each of them, named and made as in STATISTICS,
-        in the types of the latest schema. InvalidRequestError for a column that it does not have.
-        """
         lives = self._history.lifetimes()
         return lives if columns is None else self._with_statistics(lives, columns, of_all=True)
 
@@ -156,16 +145,13 @@ class DeltaTable(Operations, OneLine):
     def _with_statistics(self, lives: pl.DataFrame, columns: Sequence[str], *, of_all: bool) -> pl.DataFrame:
         state = self.state()
         leaves, prefix = self._states.leaves(state, columns), string_prefix(state.properties)
-        return with_statistics(lives, self._log, self._history.bases(), leaves, prefix, of_all=of_all)
+        return with_statistics(lives, self.log, self._history.bases(), leaves, prefix, of_all=of_all)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        """PLAN: which files a filter reads, and what skips the others."""
         state = self.state(version)
         return self._scan(state).plan(condition_of(where, self._states.schema(state)))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
-        """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
-        for one that is no Parquet file, CorruptTableError."""
         state = self.state(version)
         size = listed_size(files_frame(state, self._states.partitions(state), ["path", "size"]), path, self.address)
         by_id = column_mapping_mode(state.table_protocol, state.properties) == "id"
@@ -220,22 +206,15 @@ class DeltaTable(Operations, OneLine):
 
         if now is not None:
             milliseconds(now)
-        return check(self._log, now)
+        return check(self.log, now)
 
     def audit(self, start: int | None = None, end: int | None = None) -> pl.DataFrame:
-        """AUDIT: for every commit from `start` to `end` (both included) and every law that applies to it, whether the
-        log proves it, shows a violation, or cannot tell. No data file is read; any protocol is accepted."""
         from lakeview.delta.audit import audit
 
         first, last = optional_integer(start, "version"), optional_integer(end, "version")
-        return audit(self._log, self._history.times, first, last)
+        return audit(self.log, self._history.times, first, last)
 
     # -- what the writer builds on
-
-    @property
-    def log(self) -> TableLog:
-        """The log behind the table, for the writer."""
-        return self._log
 
     def state(self, version: int | None = None, at: datetime | None = None, ref: str | None = None) -> Replay:
         """The replayed log at a version or a moment, protocol checked."""
@@ -247,8 +226,8 @@ class DeltaTable(Operations, OneLine):
         if at is not None:
             version = version_at(self._history.times(), at, self.address)
         # a moment before the newest published commit is certain as well: nothing can come between any more
-        certain = version is not None and (at is None or version < self._log.latest)
-        return self._states.readable(self._log.latest if version is None else version, by_number=certain)
+        certain = version is not None and (at is None or version < self.log.latest)
+        return self._states.readable(self.log.latest if version is None else version, by_number=certain)
 
     # -- inside
 
@@ -274,8 +253,8 @@ class DeltaTable(Operations, OneLine):
         )
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
-        first, last = commit_range(start, end, self._log.latest, self._history.times, self.address)
+        first, last = commit_range(start, end, self.log.latest, self._history.times, self.address)
         # also up to the latest version: of a table that a catalog manages, the log does not say which one that is
         self._states.require_parquet(self.state(end) if isinstance(end, int) else self.state(at=end))
-        scan = change_scan(self._log, self.state, first, last)
+        scan = change_scan(self.log, self.state, first, last)
         return RangeRead(scan.plan, partial(scan.rows, self.storage), scan.all_tasks)

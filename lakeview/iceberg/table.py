@@ -23,10 +23,11 @@ from lakeview.model.arguments import integer_of, names_of, optional_integer
 from lakeview.model.change_columns import change_schema
 from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.model.findings import Finding
+from lakeview.model.physical_file import PhysicalFile
+from lakeview.model.range_read import RangeRead, RangeTasks
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import Snapshot, milliseconds
-from lakeview.model.table import PhysicalFile, RangeTasks
-from lakeview.model.table_body import RangeRead, TableBody
+from lakeview.model.table_display import TableDisplay
 from lakeview.predicates.evaluation import condition_of
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
@@ -34,7 +35,7 @@ from lakeview.rows.tasks import FileTask, of_files, select_columns
 from lakeview.storage import Storage
 
 
-class IcebergTable(Operations, MetadataFrames, TableBody):
+class IcebergTable(Operations, MetadataFrames, TableDisplay):
     """An Iceberg table at one address. Implements `lakeview.model.table.Table`; safe to use from several threads.
 
     Versions are snapshot ids; a table that never had a snapshot is at version -1. `relocate`: recorded prefixes to
@@ -157,18 +158,11 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         return state.files(entry).files(columns, manifests)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """LIFETIMES of the data files of the main branch.
-
-        With `columns`, `statistics` as well: a struct with one field for each of them, named and made as in STATISTICS,
-        in the types of the current schema; and `written`: rows before any delete. InvalidRequestError for a column that
-        the schema lacks.
-        """
         state = self._state
         leaves = None if columns is None else asked_leaves(state.metadata.schema, columns)
         return state.lifetimes.of(state.metadata.current_snapshot_id, leaves)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """STATISTICS of the live data files at a snapshot; InvalidRequestError for a column the schema lacks."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
         files = state.files(entry)
@@ -180,14 +174,11 @@ class IcebergTable(Operations, MetadataFrames, TableBody):
         return pl.concat(parts, rechunk=False)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        """PLAN: which files a filter reads, and why the others are skipped."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
         return state.scan(entry, schema).plan(condition_of(where, schema))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
-        """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
-        for one that is no Parquet file, CorruptTableError."""
         state = self._state
         entry, schema = self._snapshot_and_schema(state, version)
         files = state.files(entry)

@@ -8,8 +8,8 @@ import pyroaring
 
 from lakeview.model.change_columns import CHANGE_TYPE, change_schema
 from lakeview.model.frames import CHANGES_PLAN
+from lakeview.model.range_read import RangeTasks, RowSides
 from lakeview.model.schema import Schema
-from lakeview.model.table import RangeTasks, RowSides
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 from lakeview.model import limits
 from lakeview.model.arguments import text_of
 from lakeview.model.errors import CorruptTableError, DataFileMissingError, InvalidRequestError, UnsupportedTableError
+from lakeview.model.physical_file import PHYSICAL, PhysicalFile
 from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
-from lakeview.model.table import PHYSICAL, PhysicalFile
 from lakeview.rows.field_places import Match, field_places
 from lakeview.rows.footer_reader import FIRST_READ, MAGIC, footer_of
 from lakeview.storage import Storage

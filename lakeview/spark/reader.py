@@ -19,7 +19,7 @@ from lakeview.model.change_columns import CHANGE_TYPE, change_schema
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.runs import runs
 from lakeview.model.schema import Schema
-from lakeview.model.table_body import TableBody
+from lakeview.model.table import Table
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask, of_files
 from lakeview.spark.addresses import task_access
@@ -217,7 +217,7 @@ class ChangeOptions:
             raise no_stream_of_changes(table.format, self.path)
         return self.read(table)[0]
 
-    def read(self, table: TableBody) -> tuple[Schema, list[tuple[FileTask, str | None]]]:
+    def read(self, table: Table) -> tuple[Schema, list[tuple[FileTask, str | None]]]:
         """The columns of the changes, and the files that hold them. Errors as `changes` and `difference`."""
         if self.difference:
             assert isinstance(self.start, int)

@@ -20,7 +20,7 @@ from lakeview.model.errors import (
     LakeviewError,
     UnsupportedTableError,
 )
-from lakeview.model.table import PHYSICAL, PhysicalFile
+from lakeview.model.physical_file import PHYSICAL, PhysicalFile
 from lakeview.rows.footer_reader import FIRST_READ
 from lakeview.rows.footers import physical_file
 from lakeview.storage import open_storage

@@ -10,7 +10,7 @@ import pytest
 import lakeview as lv
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.model.frames import LOG_FILES
-from lakeview.model.table_body import OneLine
+from lakeview.sharing.client.table import SharedTable
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.delta.test_v2_checkpoints import UUID, write_history
@@ -44,4 +44,4 @@ def test_a_metadata_folder_is_listed(tmp_path: Path) -> None:
 
 
 def test_a_log_out_of_sight_is_unknown() -> None:
-    assert OneLine().log_files().equals(OneLine().log_files().clear())
+    assert lv.Table.log_files(object.__new__(SharedTable)).equals(pl.DataFrame(schema=LOG_FILES))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from lakeview import views
-from lakeview.model.table import PHYSICAL, PhysicalFile
+from lakeview.model.physical_file import PHYSICAL, PhysicalFile
 from tests.views.story import Story
 
 

@@ -13,7 +13,7 @@ from lakeview.app.query import budget, runner
 from lakeview.app.query.request import Request
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import picker
-from lakeview.model.table import PhysicalFile
+from lakeview.model.physical_file import PhysicalFile
 
 _NONE = "no file"
 _ROWS = 50

@@ -22,8 +22,8 @@ from lakeview.model.column_values import sizes
 from lakeview.model.data_types import Field
 from lakeview.model.errors import CorruptTableError, DataFileMissingError
 from lakeview.model.frames import CHANGES_PLAN
+from lakeview.model.range_read import RangeTasks
 from lakeview.model.schema import Schema
-from lakeview.model.table import RangeTasks
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.tree import Path

@@ -12,7 +12,7 @@ from lakeview.delta.write.definition_operations import DefinitionOperations, Wri
 from lakeview.delta.write.target import Progress, Target, until_made
 from lakeview.model.arguments import duration_of, flag_of, integer_of, integers_of, mapping_of, names_of
 from lakeview.model.clock import Clock, system_clock
-from lakeview.model.table_body import check_point
+from lakeview.model.table import check_point
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.printable import count_text
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
-from lakeview.model.table_body import check_point
+from lakeview.model.table import check_point
 from lakeview.model.table_metadata import TableMetadata, TableProtocol
 
 

@@ -18,8 +18,8 @@ from lakeview.delta.sharing import ChangeScan, change_scan, read_head
 from lakeview.model.clock import system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, VersionNotFoundError
+from lakeview.model.range_read import RangeTasks
 from lakeview.model.snapshot import milliseconds
-from lakeview.model.table import RangeTasks
 from lakeview.rows.difference import Without
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask, RowPositions

@@ -14,9 +14,11 @@ from lakeview.model.config import Config, settings
 from lakeview.model.errors import UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import ACTIONS, COMMITS, SCHEMAS
+from lakeview.model.physical_file import PhysicalFile
+from lakeview.model.range_read import RangeRead
 from lakeview.model.snapshot import Snapshot, milliseconds
-from lakeview.model.table import PhysicalFile
-from lakeview.model.table_body import OneLine, RangeRead, check_point
+from lakeview.model.table import check_point
+from lakeview.model.table_display import TableDisplay
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, of_files, select_columns
@@ -31,7 +33,7 @@ from lakeview.sharing.client.state import SharedState, head_of, history_findings
 _MAX_STATES = 4
 
 
-class SharedTable(OneLine):
+class SharedTable(TableDisplay):
     """A table that a sharing server shares. Implements `lakeview.model.table.Table`; safe to use from several threads.
 
     Only what the protocol carries is known: the newest version at once, earlier ones where their history is shared, no
@@ -67,7 +69,6 @@ class SharedTable(OneLine):
 
     @property
     def latest_version(self) -> int:
-        """The newest version seen by the last refresh."""
         return self._latest
 
     def refresh(self) -> bool:
@@ -116,10 +117,6 @@ class SharedTable(OneLine):
         return self._state(version).listed_files.files(columns)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """STATISTICS of the live files at a version; partition columns have none.
-
-        InvalidRequestError for a column the schema does not have.
-        """
         return self._state(version).listed_files.statistics(columns)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -131,13 +128,10 @@ class SharedTable(OneLine):
         return live_lifetimes(files, None if columns is None else self.statistics(columns=columns))
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        """PLAN: which files a filter reads, and what skips the others."""
         state = self._state(version)
         return state.listed_files.scan().plan(state.filter(where))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
-        """How a file of a version is laid out inside: InvalidRequestError, DataFileMissingError, UnsupportedTableError
-        for one that is no Parquet file, CorruptTableError."""
         state = self._state(version)
         size = listed_size(state.listed_files.files(["path", "size"]), path, self.address)
         return physical_file(state.files, path, size, state.schema)

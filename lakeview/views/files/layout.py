@@ -3,8 +3,8 @@
 import polars as pl
 
 from lakeview.model.column_values import format_expression
+from lakeview.model.physical_file import PhysicalFile
 from lakeview.model.snapshot import Snapshot
-from lakeview.model.table import PhysicalFile
 from lakeview.views.timeline.lifetimes import additions
 from lakeview.views.units import format_bytes, format_moment, format_version
 
