@@ -91,20 +91,16 @@ class Storage(ABC):
         return self.options.get(COORDINATOR) is not None
 
     @abstractmethod
-    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
-        """LISTING of the files in a folder whose names are >= start, folders inside it left out."""
-
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
-        """What `list_from` lists, as plain values: a small log is read faster without frames."""
-        frame = self.list_from(folder, start).with_columns(pl.col("modified").dt.epoch("ms"))
-        return list(frame.iter_rows())
+        """The files in a folder whose names are >= start, by name, folders inside it left out."""
+
+    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
+        """LISTING of `entries_from`."""
+        return listing_of(self.entries_from(folder, start))
 
     def read_many(self, paths: Iterable[str]) -> Generator[bytes, None, None]:
-        """Several files, in the order given; each as `read`. From a remote store FILES_AHEAD are read at once.
-
-        Closing the iterator cancels what was not begun.
-        """
-        yield from self.each_ahead(self.read, paths, FILES_AHEAD)
+        """Several files, in the order given; each as `read`. From a remote store FILES_AHEAD are read at once."""
+        return self.each_ahead(self.read, paths, FILES_AHEAD)
 
     def each_ahead(
         self, call: Callable[[_T], _R], items: Iterable[_T], width: int = READ_AHEAD
@@ -274,6 +270,11 @@ def listing(names: Sequence[str], sizes: Sequence[int], times: Sequence[int | No
     """LISTING from columns; `times` in milliseconds since 1970, None where the store does not tell."""
     frame = pl.DataFrame({"name": names, "size": sizes, "modified": times}, schema={**LISTING, "modified": pl.Int64()})
     return frame.with_columns(moments("modified")).sort("name")
+
+
+def listing_of(entries: Sequence[Entry]) -> pl.DataFrame:
+    """LISTING from rows."""
+    return listing([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
 
 
 def refuse_oversized(path: str, size: int, config: Config) -> None:

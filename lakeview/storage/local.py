@@ -71,10 +71,6 @@ class LocalStorage(Storage):
                 fix="add the folder it points into to LAKEVIEW_ROOTS if you trust this table",
             )  # fmt: skip
 
-    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
-        entries = self.entries_from(folder, start)
-        return listing([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
-
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         self.count("list")
         entries: list[Entry] = []

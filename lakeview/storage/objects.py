@@ -50,13 +50,9 @@ class ObjectStorage(Storage):
 
     # -- reading
 
-    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
-        entries = self.entries_from(folder, start)
-        return listing([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
-
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
-        """What `list_from` lists. From `start` on the store itself begins there: of a log of 100,000 commits the pages
-        before it are not asked for."""
+        """From `start` on the store itself begins there: of a log of 100,000 commits the pages before it are not asked
+        for."""
         self.count("list")
         place, key = self._at(folder)
         objects: Sequence[Any]

@@ -24,7 +24,7 @@ from lakeview.model.errors import (
 )
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage.exclusion import create_by_coordinator
-from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, LISTING, Storage, back_off, listing, refuse_oversized
+from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, back_off, listing_of, refuse_oversized
 from lakeview.storage.object_files import SeekableFile
 from lakeview.storage.options import COORDINATOR
 from lakeview.storage.system_errors import ErrorTranslation
@@ -101,15 +101,15 @@ class FsspecStorage(Storage):
                 back_off(attempt, self.remote)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
+    def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         self.count("list")
         path = self._path(folder)
         self._fs.invalidate_cache(path)
         try:
             entries = self._call(folder, lambda: self._fs.ls(path, detail=True))
         except FileNotFoundError:
-            return pl.DataFrame(schema=LISTING)
-        return _from_entries([e for e in entries if _base(e) >= start], _base)
+            return []
+        return sorted(entry for entry in _files(entries, _base) if entry[0] >= start)
 
     def walk(self) -> pl.DataFrame:
         self.count("list")
@@ -118,9 +118,9 @@ class FsspecStorage(Storage):
         try:
             entries = self._call("", lambda: list(self._fs.find(path, detail=True).values()))
         except FileNotFoundError:
-            return pl.DataFrame(schema=LISTING)
+            entries = []
         prefix = path.strip("/") + "/"
-        return _from_entries(entries, lambda e: str(e["name"]).lstrip("/").removeprefix(prefix))
+        return listing_of(_files(entries, lambda e: str(e["name"]).lstrip("/").removeprefix(prefix)))
 
     def folders(self, folder: str) -> list[str]:
         self.count("list")
@@ -282,10 +282,9 @@ def _base(entry: Mapping[str, Any]) -> str:
     return posixpath.basename(str(entry["name"]).rstrip("/"))
 
 
-def _from_entries(entries: list[Mapping[str, Any]], name: Any) -> pl.DataFrame:
+def _files(entries: list[Mapping[str, Any]], name: Callable[[Mapping[str, Any]], str]) -> list[Entry]:
     files = [e for e in entries if e.get("type") == "file"]
-    sizes, times = [int(e.get("size") or 0) for e in files], [_modification_time(e) for e in files]
-    return listing([name(e) for e in files], sizes, times)
+    return [(name(e), int(e.get("size") or 0), _modification_time(e)) for e in files]
 
 
 def _modification_time(entry: Mapping[str, Any]) -> int | None:

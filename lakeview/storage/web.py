@@ -14,7 +14,7 @@ import polars as pl
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
 from lakeview.storage.directory_index import IndexEntry, parse_index
-from lakeview.storage.interface import FIRST_FOLDERS, NO_LISTING, Storage, back_off, listing, refuse_oversized
+from lakeview.storage.interface import FIRST_FOLDERS, NO_LISTING, Entry, Storage, back_off, listing, refuse_oversized
 from lakeview.storage.object_files import TAIL, ObjectFile
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ class WebStorage(Storage):
 
     # -- listing
 
-    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
+    def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         self.count("list")
-        files = [f for f in self._index(folder) if not f.is_folder and f.name >= start]
-        return listing([f.name for f in files], [f.size for f in files], [f.modified for f in files])
+        files = (f for f in self._index(folder) if not f.is_folder and f.name >= start)
+        return sorted((f.name, f.size, f.modified) for f in files)
 
     def walk(self) -> pl.DataFrame:
         self.count("list")

@@ -28,7 +28,7 @@ import lakeview.storage
 from lakeview.model.config import Config
 from lakeview.model.errors import StoreUnavailableError
 from lakeview.storage import Storage
-from lakeview.storage.interface import Entry, listing
+from lakeview.storage.interface import Entry, listing_of
 from tests.simulation.store import Call, Failure, Reply
 
 ROOT = "memory://simulation/table"
@@ -78,13 +78,9 @@ class SimulatedStorage(Storage):
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         return list(self._call("list", folder, start=start))
 
-    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:
-        entries = self.entries_from(folder, start)
-        return listing([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
-
     def walk(self) -> pl.DataFrame:
         entries = self._call("walk", "")
-        return listing([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
+        return listing_of(entries)
 
     def holds_files(self) -> bool:
         return bool(self._call("walk", ""))

@@ -26,7 +26,7 @@ from lakeview.sharing.client.file_lines import SignedUrl
 from lakeview.sharing.client.http import Http, redacted_url, redirect_target
 from lakeview.sharing.client.range_file import BLOCK, Blocks, RangeFile
 from lakeview.sharing.client.refusals import MOVED, RetryLaterError, failure
-from lakeview.storage.interface import LISTING, Storage
+from lakeview.storage.interface import LISTING, Entry, Storage
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -250,9 +250,9 @@ class SignedFiles(Storage):
 
     # -- what a share has not
 
-    def list_from(self, folder: str, start: str = "") -> pl.DataFrame:  # noqa: ARG002 (of no folder)
+    def entries_from(self, folder: str, start: str = "") -> list[Entry]:  # noqa: ARG002 (of no folder)
         """Nothing: a share has no folders."""
-        return pl.DataFrame(schema=LISTING)
+        return []
 
     def walk(self) -> pl.DataFrame:
         """Nothing: which files there are, the listing of a version says."""
