@@ -65,6 +65,16 @@ def test_a_vector_that_does_not_say_whose_rows_it_deletes_is_refused_and_files_s
     assert table.snapshot().num_records is None
 
 
+def test_a_vector_whose_count_no_file_has_leaves_the_number_of_rows_unknown(tmp_path: Path) -> None:
+    history = odd(tmp_path)
+    first, second = (history.append(name, [{"id": i} for i in range(3)]) for name in ("a", "b"))
+    history.change = lambda files: [{**files[0], "record_count": -1}, files[1]]
+    history.delete_vectors("v", {first: [1], second: [1]})
+    snapshot = lv.open_table(history.address).snapshot()
+    assert dict(snapshot.files.select("path", "deleted_records").rows()) == {first: None, second: 1}
+    assert snapshot.num_records is None
+
+
 @pytest.mark.parametrize(
     ("change", "list_entry", "message"),
     [

@@ -180,7 +180,7 @@ class IcebergFiles(SnapshotLoader):
         )
         exact = pl.col("kind") == "vector"
         per_file = applications.join(facts, on="delete").group_by("data").agg(
-            pl.when(exact.all()).then(pl.col("rows").sum()).alias("rows"),
+            pl.when(exact.all() & pl.col("rows").is_not_null().all()).then(pl.col("rows").sum()).alias("rows"),
             pl.col("vector").filter(exact).first(),
         )  # fmt: skip
         columns = (
