@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from lakeview.cli.commands import command, look_at, open_address, record, report
+import lakeview as lv
+from lakeview.cli.commands import look_command, record, report, table_command
 from lakeview.cli.text import as_json, echo_frame, echo_lines, echo_sentence
-from lakeview.cli.versions import ref_option, snapshot_named, version_option, with_names
+from lakeview.cli.versions import ref_option, snapshot_named, version_number, version_option, with_names
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from lakeview.model.snapshot import Snapshot
-    from lakeview.model.table import Table
+    from lakeview.inspection import Inspection
 
 
-@command(
+@table_command(
     version_option,
     ref_option,
     click.option("--changes", is_flag=True, help="What each version changed, oldest first, instead of the columns."),
 )
-def schema(
-    address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None, changes: bool
-) -> None:
+def schema(table: lv.Table, machine: bool, version: str | None, ref: str | None, changes: bool) -> None:
     """Show the columns at a version, or which version changed which column."""
     import polars as pl
 
-    from lakeview import views
-
     if changes:
-        look = look_at(address, options, version, ref)
-        line = views.timeline.commits.up_to(look.timeline(), look.version)["version"]
+        look = lv.inspect(table, version_number(table, version), ref=ref)
+        line = lv.views.timeline.commits.up_to(look.timeline(), look.version)["version"]
         history = look.schema_changes().filter(pl.col("version").is_in(line.implode()))
         echo_frame(history if machine else with_names(history.drop("id")), machine, "no change of the schema is known")
         return
-    table = open_address(address, options)
     now = snapshot_named(table, version, ref=ref)
     rows = [(f.name, str(f.type), f.nullable, f.name in now.partition_columns, f.comment) for f in now.schema]
     shape = {"column": pl.String, "type": pl.String, "nullable": pl.Boolean, "partition": pl.Boolean}
@@ -45,12 +40,10 @@ def schema(
     echo_frame(pl.DataFrame(rows, schema={**shape, "comment": pl.String}, orient="row"), machine, "no columns")
 
 
-def _last_change(table: Table, now: Snapshot) -> str:
+def _last_change(table: lv.Table, now: lv.Snapshot) -> str:
     """How many columns a version has, and which change of them was the last."""
     import polars as pl
 
-    from lakeview import views
-    from lakeview.inspection import inspect
     from lakeview.inspection.schemas import readable_schemas, schema_changes
 
     order = table.versions()["version"]
@@ -58,30 +51,27 @@ def _last_change(table: Table, now: Snapshot) -> str:
     schemas = table.schemas()
     if place is not None:
         schemas = schemas.filter(pl.col("version").is_in(order[place:].implode()))
-    frames = inspect(table, now.version).frames
+    frames = lv.inspect(table, now.version).frames
     changes = schema_changes(readable_schemas(frames, schemas.tail(2)))
-    return views.first_lines.schema_line(changes, len(now.schema), schemas)
+    return lv.views.first_lines.schema_line(changes, len(now.schema), schemas)
 
 
-@command(version_option, ref_option)
-def quality(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
+@look_command()
+def quality(look: Inspection, machine: bool) -> None:
     """Show whether the data is normal, and since when, from the log alone.
 
     Anomalies first, then each column: its nulls at the version, those of its newest load and the share that was
     expected of it, its range, and how many loads were anomalies of it.
     """
-    from lakeview import views
-
-    look = look_at(address, options, version, ref)
     findings = look.quality_findings()
-    timeline = views.timeline.commits.up_to(look.timeline(), look.version)
-    columns = views.quality.column_states.column_quality(look.columns().tree, look.quality(), timeline)
+    timeline = lv.views.timeline.commits.up_to(look.timeline(), look.version)
+    columns = lv.views.quality.column_states.column_quality(look.columns().tree, look.quality(), timeline)
     if machine:
         click.echo(as_json({"findings": [record(f) for f in findings], "columns": columns.to_dicts()}))
         return
     if timeline.is_empty():
         click.echo("no commits are left in the log, or they are not shared: no load can be judged")
-    elif line := views.first_lines.quality_line(findings, timeline):
+    elif line := lv.views.first_lines.quality_line(findings, timeline):
         echo_sentence(line)
     if findings:
         echo_lines(report(findings))
@@ -115,22 +105,20 @@ def _in_words(columns: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@command(click.argument("where"), version_option, ref_option)
-def pruning(
-    address: str, options: dict[str, Any], machine: bool, where: str, version: str | None, ref: str | None
-) -> None:
+@look_command(click.argument("where"))
+def pruning(look: Inspection, machine: bool, where: str) -> None:
     """Show which files the filter WHERE (SQL) would read, and why not the others, from the log alone."""
     import polars as pl
 
-    from lakeview import views
     from lakeview.predicates import predicate
 
-    look = look_at(address, options, version, ref)
-    views.pruning.plan.check_condition(predicate(where, look.snapshot.schema), look.snapshot.schema)
+    lv.views.pruning.plan.check_condition(predicate(where, look.snapshot.schema), look.snapshot.schema)
     plan = look.pruning(where)
     if machine:
         echo_frame(plan, machine, "")
         return
-    echo_sentence(views.first_lines.filter_line(views.pruning.plan.read_cost(plan)))
-    counts = plan.group_by("reason").agg(files=pl.len(), bytes=views.sums.total("size")).sort("files", descending=True)
+    echo_sentence(lv.views.first_lines.filter_line(lv.views.pruning.plan.read_cost(plan)))
+    counts = (
+        plan.group_by("reason").agg(files=pl.len(), bytes=lv.views.sums.total("size")).sort("files", descending=True)
+    )
     echo_frame(counts, machine, "no files")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import lakeview as lv
 from lakeview.cli.text import as_json, echo_frame, echo_lines, echo_sentence, hanging, pairs, width
 from lakeview.cli.versions import (
     at_option,
@@ -28,8 +30,6 @@ from lakeview.model.printable import printable
 
 if TYPE_CHECKING:
     from lakeview.inspection import Inspection
-    from lakeview.model.snapshot import Snapshot
-    from lakeview.model.table import Table
 
 CANNOT_OPEN = 2
 
@@ -100,33 +100,52 @@ def command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]]
     return register
 
 
-def open_address(address: str, options: dict[str, Any]) -> Table:
+def open_address(address: str, options: dict[str, Any]) -> lv.Table:
     """The table at an address."""
     from lakeview.discovery import open_table
 
     return open_table(address, storage_options=options or None)
 
 
-def look_at(address: str, options: dict[str, Any], version: str | None, ref: str | None = None) -> Inspection:
-    """The inspection of the table at an address, at a version or the newest one of a branch or tag."""
-    from lakeview.inspection import inspect
+def table_command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.Command]:
+    """As `command`, of a function that is given the table at the address."""
 
-    table = open_address(address, options)
-    return inspect(table, version_number(table, version), ref=ref)
+    def register(function: Callable[..., None]) -> click.Command:
+        @wraps(function)
+        def with_table(address: str, options: dict[str, Any], **choices: Any) -> None:
+            function(open_address(address, options), **choices)
+
+        return command(*decorators)(with_table)
+
+    return register
 
 
-@command(
+def look_command(*decorators: Callable[[Any], Any]) -> Callable[[Callable[..., None]], click.Command]:
+    """As `command`, of a function that is given the inspection of the table at the address, at a version or at the
+    newest one of a branch or tag, which are options."""
+
+    def register(function: Callable[..., None]) -> click.Command:
+        @wraps(function)
+        def with_look(table: lv.Table, version: str | None, ref: str | None, **choices: Any) -> None:
+            function(lv.inspect(table, version_number(table, version), ref=ref), **choices)
+
+        return table_command(*decorators, version_option, ref_option)(with_look)
+
+    return register
+
+
+@table_command(
     click.option(
         "--fail-on", type=click.Choice(["broken", "attention"]), default="broken", show_default=True,
         help="The least grave finding that makes the exit code 1.",
     )
 )  # fmt: skip
-def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) -> None:
+def check(table: lv.Table, machine: bool, fail_on: str) -> None:
     """Examine a table's log: what it breaks, what is odd, what is well.
 
     Works on tables that no longer open. Exit code 1 if anything is broken.
     """
-    findings = open_address(address, options).check(now=datetime.now(UTC))
+    findings = table.check(now=datetime.now(UTC))
     grave = [Severity.BROKEN] if fail_on == "broken" else [Severity.BROKEN, Severity.ATTENTION]
     if machine:
         click.echo(as_json([record(f) for f in findings]))
@@ -136,18 +155,15 @@ def check(address: str, options: dict[str, Any], machine: bool, fail_on: str) ->
         click.get_current_context().exit(1)
 
 
-@command(version_option, ref_option)
-def health(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
+@look_command()
+def health(look: Inspection, machine: bool) -> None:
     """Show what needs attention in a table's layout, history and maintenance, from the log alone."""
-    from lakeview import views
-
-    look = look_at(address, options, version, ref)
     findings = look.health_findings()
     if machine:
         click.echo(as_json([record(f) | {"effect": f.effect, "command": f.command} for f in findings]))
     else:
         is_latest = look.version == look.frames.latest
-        echo_sentence(views.health.findings.verdict(findings, is_latest=is_latest))
+        echo_sentence(lv.views.health.findings.verdict(findings, is_latest=is_latest))
         echo_lines(report(findings))
 
 
@@ -179,14 +195,10 @@ def finding_lines(head: str, finding: Finding, fields: Sequence[str]) -> Iterato
             yield from hanging(" " * 11 + f"{name:<10}", printable(text), width())
 
 
-@command(version_option, at_option, ref_option)
-def show(
-    address: str, options: dict[str, Any], machine: bool, version: str | None, at: str | None, ref: str | None
-) -> None:
+@table_command(version_option, at_option, ref_option)
+def show(table: lv.Table, machine: bool, version: str | None, at: str | None, ref: str | None) -> None:
     """Show what a table is at a version: rows, files, bytes, columns, protocol, properties."""
-    from lakeview import views
-
-    now = snapshot_named(open_address(address, options), version, at, ref)
+    now = snapshot_named(table, version, at, ref)
     facts: dict[str, object] = {
         "address": now.location,
         "format": now.format,
@@ -196,7 +208,7 @@ def show(
         "version": now.version if machine else version_text(now.version),
         "committed": now.timestamp,
         "created": now.created,
-        "rows": now.num_records if machine or now.num_records is not None else views.sums.rows_text(now),
+        "rows": now.num_records if machine or now.num_records is not None else lv.views.sums.rows_text(now),
         "files": now.num_files,
         "bytes": now.size_bytes,
         "columns": len(now.schema),
@@ -208,7 +220,7 @@ def show(
     if machine:
         click.echo(as_json(facts))
         return
-    echo_sentence(views.first_lines.contents_line(now))
+    echo_sentence(lv.views.first_lines.contents_line(now))
     empty = {"name", "description", "partitioned_by", "features", "properties"}
     fields = {k.replace("_", " "): v for k, v in facts.items() if v not in (None, [], {}) or k not in empty}
     fields |= {k: ", ".join(map(str, v)) for k, v in fields.items() if isinstance(v, list)}
@@ -219,10 +231,9 @@ def show(
     echo_lines(pairs(fields, limit=width()))
 
 
-@command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))
-def history(address: str, options: dict[str, Any], machine: bool, limit: int | None) -> None:
+@table_command(click.option("--limit", type=click.IntRange(min=1), help="At most so many commits, newest first."))
+def history(table: lv.Table, machine: bool, limit: int | None) -> None:
     """Show what happened, commit by commit, newest first."""
-    table = open_address(address, options)
     commits = table.history(limit)
     nothing = "no commits are left in the log, or they are not shared"
     if machine or commits.is_empty():
@@ -234,54 +245,49 @@ def history(address: str, options: dict[str, Any], machine: bool, limit: int | N
         click.echo(f"{head} of all: {printable(value)}")
 
 
-@command()
-def refs(address: str, options: dict[str, Any], machine: bool) -> None:
+@table_command()
+def refs(table: lv.Table, machine: bool) -> None:
     """List the branches and tags of a table: the version that each ends at, and how long it is retained."""
-    frame = open_address(address, options).refs()
+    frame = table.refs()
     echo_frame(frame if machine else with_names(frame), machine, "a table of this format has no branches and no tags")
 
 
-@command(version_option, ref_option)
-def files(address: str, options: dict[str, Any], machine: bool, version: str | None, ref: str | None) -> None:
+@table_command(version_option, ref_option)
+def files(table: lv.Table, machine: bool, version: str | None, ref: str | None) -> None:
     """List the live data files at a version.
 
     A terminal shows paths below the folder that all files share, and of a UUID in a name the first digits.
     """
     import polars as pl
 
-    from lakeview import views
-
-    now = snapshot_named(open_address(address, options), version, ref=ref)
-    keys = views.partitions.keys.partition_names(now)
+    now = snapshot_named(table, version, ref=ref)
+    keys = lv.views.partitions.keys.partition_names(now)
     heads = {column: head for column, head in _FILES.items() if column != "partition_text" or keys}
     frame = now.files if machine else now.files.select(pl.col(column).alias(head) for column, head in heads.items())
     if not machine and now.num_files:
         echo_sentence(_sizes(now))
     if not machine and width() is not None:
-        short = views.files.names.with_short_paths(now.files, views.files.sizes.common_folder(now.files["path"]))
-        partitions = views.partitions.keys.short_names(short["partition_text"], keys)
-        paths = views.files.names.short_names(short["file"]).alias("path")
+        names = lv.views.files.names
+        short = names.with_short_paths(now.files, lv.views.files.sizes.common_folder(now.files["path"]))
+        partitions = lv.views.partitions.keys.short_names(short["partition_text"], keys)
+        paths = names.short_names(short["file"]).alias("path")
         frame = frame.with_columns(paths, *([partitions.alias("partition")] if keys else ()))
     echo_frame(frame, machine, "no files")
 
 
-def _sizes(now: Snapshot) -> str:
+def _sizes(now: lv.Snapshot) -> str:
     """How large the files of a version are, and how many would do."""
-    from lakeview import views
-
-    facts = views.files.sizes.file_layout(now).facts
-    size, median = views.units.format_bytes(facts.bytes), views.units.format_bytes(facts.median_size)
+    units, facts = lv.views.units, lv.views.files.sizes.file_layout(now).facts
+    size, median = units.format_bytes(facts.bytes), units.format_bytes(facts.median_size)
     fewer = facts.ideal_files is not None and facts.ideal_files < facts.files
     would_do = f"; {facts.ideal_files:,} would do" if fewer else ""
-    return f"{views.units.count_text(facts.files, 'file')}, {size}, with a median of {median}{would_do}"
+    return f"{units.count_text(facts.files, 'file')}, {size}, with a median of {median}{would_do}"
 
 
-@command()
-def versions(address: str, options: dict[str, Any], machine: bool) -> None:
+@table_command()
+def versions(table: lv.Table, machine: bool) -> None:
     """List the versions the log holds: which can still be read, and why not."""
-    from lakeview import views
-
-    frame = open_address(address, options).versions()
+    frame = table.versions()
     if not machine and not frame.is_empty():
-        echo_sentence(views.first_lines.versions_line(frame))
+        echo_sentence(lv.views.first_lines.versions_line(frame))
     echo_frame(frame if machine else with_names(frame), machine, "no versions")

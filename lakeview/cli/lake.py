@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import lakeview as lv
 from lakeview.cli.commands import command, open_address
 from lakeview.cli.text import echo_frame, echo_lines, echo_sentence, hanging, table, width
 from lakeview.model.addresses import is_local, normalise
@@ -29,26 +30,24 @@ def tables(address: str, options: dict[str, Any], machine: bool) -> None:
     """
     import polars as pl
 
-    from lakeview import views
-    from lakeview.discovery import find_tables
     from lakeview.inspection.inspection import read_entry
 
     now = datetime.now(UTC)
-    listing = find_tables(address, storage_options=options or None)
+    listing = lv.find_tables(address, storage_options=options or None)
     if listing.is_empty() and is_local(root := normalise(address)) and not os.path.exists(root):
         raise NotATableError(f"there is no folder {root}", fix="check the path", place=root)
-    entries = [views.lake.LakeEntry(*row) for row in listing.select("name", "address", "format").iter_rows()]
+    entries = [lv.views.lake.LakeEntry(*row) for row in listing.select("name", "address", "format").iter_rows()]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lake") as pool:
         entries = list(pool.map(lambda entry: read_entry(entry, lambda at: open_address(at, options), now), entries))
-    lake = views.lake.lake(entries)
+    lake = lv.views.lake.lake(entries)
     if machine:
         echo_frame(lake, machine, "")
         return
-    echo_sentence(views.lake.lake_sentence(lake))
+    echo_sentence(lv.views.lake.lake_sentence(lake))
     if lake.height:
         rows = lake.select(
             "state", pl.col("name").alias("table"), "format",
-            rows=pl.Series(map(views.lake.rows_text, lake.iter_rows(named=True)), dtype=pl.String),
+            rows=pl.Series(map(lv.views.lake.rows_text, lake.iter_rows(named=True)), dtype=pl.String),
             bytes="bytes", files="files", last_commit="last",
             what_to_look_at=pl.when(state="unreadable").then("verdict").otherwise(pl.coalesce("finding", "verdict")),
         )  # fmt: skip

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from lakeview.cli.commands import command, open_address
+import lakeview as lv
+from lakeview.cli.commands import table_command
 from lakeview.cli.text import echo_frame, echo_sentence, width
 from lakeview.cli.versions import at_option, ref_option, snapshot_named, version_number, version_option, version_text
 from lakeview.model.errors import InvalidRequestError
@@ -19,7 +20,6 @@ from lakeview.predicates.evaluation import reason
 if TYPE_CHECKING:
     import polars as pl
 
-    from lakeview.model.table import Table
 
 where_option = click.option("--where", help="A condition in SQL: only rows that satisfy it.")
 columns_option = click.option(
@@ -51,13 +51,12 @@ def rows_read(what: str) -> Iterator[None]:
         ) from error
 
 
-@command(
+@table_command(
     version_option, at_option, ref_option, where_option, columns_option,
     click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many rows."),
 )  # fmt: skip
 def rows(
-    address: str,
-    options: dict[str, Any],
+    table: lv.Table,
     machine: bool,
     version: str | None,
     at: str | None,
@@ -71,7 +70,7 @@ def rows(
 
     from lakeview.predicates import predicate
 
-    now = snapshot_named(open_address(address, options), version, at, ref)
+    now = snapshot_named(table, version, at, ref)
     now.schema.require(columns)
     scan = now.scan().drop(cs.by_name(*now.schema.unreadable))
     if where is not None:
@@ -81,49 +80,40 @@ def rows(
     echo_frame(frame, machine, "no rows" if where is None else printable(f"no rows where {where}"), is_data=True)
 
 
-@command(version_option, at_option, ref_option)
-def partitions(
-    address: str, options: dict[str, Any], machine: bool, version: str | None, at: str | None, ref: str | None
-) -> None:
+@table_command(version_option, at_option, ref_option)
+def partitions(table: lv.Table, machine: bool, version: str | None, at: str | None, ref: str | None) -> None:
     """Show what is wrong with the partitions at a version, and their files, bytes and rows, from the log alone."""
     import polars as pl
 
-    from lakeview import views
-    from lakeview.inspection import inspect
-
-    table = open_address(address, options)
+    views = lv.views.partitions
     now = snapshot_named(table, version, at, ref)
-    sizes = views.partitions.sizes.partition_sizes(now)
+    sizes = views.sizes.partition_sizes(now)
     if not machine and sizes["partition_text"].count():
-        look = inspect(table, now.version) if ref is None else inspect(table, ref=ref)
+        look = lv.inspect(table, now.version) if ref is None else lv.inspect(table, ref=ref)
         findings = [f for f in look.present_findings() if f.page == "partitions"]
         for finding in findings:
             echo_sentence(f"{finding.claim}: {finding.evidence}")
         if not findings:
-            names = views.partitions.keys.partition_names(now)
-            commits = views.timeline.commits.up_to(look.timeline(), now.version)
-            echo_sentence(views.first_lines.partitions_line(sizes, names, look.arrivals(), commits))
+            names = views.keys.partition_names(now)
+            commits = lv.views.timeline.commits.up_to(look.timeline(), now.version)
+            echo_sentence(lv.views.first_lines.partitions_line(sizes, names, look.arrivals(), commits))
     if not machine:
         sizes = sizes.select(pl.col(name).alias(head) for name, head in _PARTITIONS.items())
         sizes = sizes.with_columns((pl.col(_PARTITIONS["share"]) * 100).round(1))
         if width() is not None:
-            keys = views.partitions.keys.partition_names(now)
-            sizes = sizes.with_columns(views.partitions.keys.short_names(sizes["partition"], keys))
-        sizes = sizes.with_columns(pl.col("partition").fill_null(views.partitions.keys.NO_PARTITION))
+            keys = views.keys.partition_names(now)
+            sizes = sizes.with_columns(views.keys.short_names(sizes["partition"], keys))
+        sizes = sizes.with_columns(pl.col("partition").fill_null(views.keys.NO_PARTITION))
     echo_frame(sizes, machine, "the table has no partitions")
 
 
-@command(click.argument("base", required=False), click.argument("version", required=False))
-def compare(address: str, options: dict[str, Any], machine: bool, base: str | None, version: str | None) -> None:
+@table_command(click.argument("base", required=False), click.argument("version", required=False))
+def compare(table: lv.Table, machine: bool, base: str | None, version: str | None) -> None:
     """Show what two versions differ in: totals, columns, settings, partitions; from the log alone.
 
     BASE is the version before VERSION, and VERSION the latest, where they are not given.
     """
-    from lakeview import views
-    from lakeview.inspection import inspect
-
-    table = open_address(address, options)
-    look = inspect(table, version_number(table, version))
+    look = lv.inspect(table, version_number(table, version))
     timeline = look.timeline()
     before = version_number(table, base)
     if before is None:
@@ -137,8 +127,8 @@ def compare(address: str, options: dict[str, Any], machine: bool, base: str | No
     difference = look.compare(before, look.version)
     if not machine:
         ends = table.snapshot(before), table.snapshot(look.version)
-        echo_sentence(views.compare.summary.sentence(*ends, timeline))
-        difference = _in_words(difference, views.partitions.keys.partition_names(ends[1]))
+        echo_sentence(lv.views.compare.summary.sentence(*ends, timeline))
+        difference = _in_words(difference, lv.views.partitions.keys.partition_names(ends[1]))
     echo_frame(difference, machine, "no difference: rows may have been replaced by as many")
 
 
@@ -146,8 +136,6 @@ def _in_words(difference: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """A comparison as text shows it: the digits of its totals grouped, and on a terminal partitions of several keys by
     their values alone."""
     import polars as pl
-
-    from lakeview import views
 
     texts = {
         text: re.sub(r"\d+", lambda number: f"{int(number[0]):,}", text)
@@ -158,18 +146,16 @@ def _in_words(difference: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     if width() is None:
         return difference
     names = difference.filter(aspect="partition")["name"]
-    short = dict(zip(names, views.partitions.keys.short_names(names, keys), strict=True))
+    short = dict(zip(names, lv.views.partitions.keys.short_names(names, keys), strict=True))
     name = pl.when(aspect="partition").then(pl.col("name").replace(short)).otherwise("name")
     return difference.with_columns(name.alias("name"))
 
 
-def _version_before(table: Table, timeline: pl.DataFrame, version: int) -> int | None:
+def _version_before(table: lv.Table, timeline: pl.DataFrame, version: int) -> int | None:
     """The version before this one in TIMELINE, or the newest readable one where commits are not shared."""
     import polars as pl
 
-    from lakeview import views
-
     if timeline.height:
-        return views.timeline.commits.version_before(timeline, version)
+        return lv.views.timeline.commits.version_before(timeline, version)
     earlier = table.versions().filter((pl.col("version") < version) & pl.col("readable"))["version"]
     return int(earlier[0]) if earlier.len() else None

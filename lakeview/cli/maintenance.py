@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.cli.commands import command, open_address
+from lakeview.cli.commands import table_command
 from lakeview.cli.text import as_json, duration, echo_frame
 from lakeview.model.errors import InvalidRequestError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lakeview.delta.table import DeltaTable
+    from lakeview.model.table import Table
 
 
 def _duration(_: click.Context, __: click.Parameter, text: str | None) -> timedelta | None:
@@ -38,10 +39,9 @@ _versions = click.option(
 _delete = click.option("--delete", is_flag=True, help="Delete the files; without it they are only named.")
 
 
-def _delta(address: str, options: dict[str, Any]) -> DeltaTable:
+def _delta(table: Table) -> DeltaTable:
     from lakeview.delta.table import DeltaTable
 
-    table = open_address(address, options)
     if not isinstance(table, DeltaTable):
         raise InvalidRequestError(
             f"{table.address} is a table of format {table.format}: only Delta tables are maintained",
@@ -59,30 +59,30 @@ def _report(frame: pl.DataFrame, machine: bool, delete: bool) -> None:
     echo_frame(frame if machine else frame.drop("deleted"), machine, "nothing to delete")
 
 
-@command(_retention, _versions, _short, click.option("--lite", is_flag=True, help="Ask the log alone."), _delete)
-def vacuum(address: str, options: dict[str, Any], machine: bool, delete: bool, **choices: Any) -> None:
+@table_command(_retention, _versions, _short, click.option("--lite", is_flag=True, help="Ask the log alone."), _delete)
+def vacuum(table: Table, machine: bool, delete: bool, **choices: Any) -> None:
     """Name the data files that no version within the retention needs, or delete them."""
-    _report(_delta(address, options).vacuum(dry_run=not delete, **choices), machine, delete)
+    _report(_delta(table).vacuum(dry_run=not delete, **choices), machine, delete)
 
 
-@command(_retention, _versions, _short, _delete)
-def clean_log(address: str, options: dict[str, Any], machine: bool, delete: bool, **choices: Any) -> None:
+@table_command(_retention, _versions, _short, _delete)
+def clean_log(table: Table, machine: bool, delete: bool, **choices: Any) -> None:
     """Name the files of the log that no version within its retention needs, or delete them."""
-    _report(_delta(address, options).clean_log(dry_run=not delete, **choices), machine, delete)
+    _report(_delta(table).clean_log(dry_run=not delete, **choices), machine, delete)
 
 
-@command(
+@table_command(
     click.option("--version", "version", type=int, help="The version instead of the latest."),
     click.option("--parts", type=int, help="In so many files instead of one."),
 )
-def checkpoint(address: str, options: dict[str, Any], machine: bool, version: int | None, parts: int | None) -> None:
+def checkpoint(table: Table, machine: bool, version: int | None, parts: int | None) -> None:
     """Write the checkpoint of a version, from which readers start."""
-    number = _delta(address, options).checkpoint(version, parts=parts)
+    number = _delta(table).checkpoint(version, parts=parts)
     click.echo(as_json({"version": number}) if machine else f"version {number:,} has a checkpoint")
 
 
-@command(click.argument("start", type=int), click.argument("end", type=int))
-def compact_log(address: str, options: dict[str, Any], machine: bool, start: int, end: int) -> None:
+@table_command(click.argument("start", type=int), click.argument("end", type=int))
+def compact_log(table: Table, machine: bool, start: int, end: int) -> None:
     """Write one file that holds what the commits START to END add up to; the commits stay."""
-    name = _delta(address, options).compact_log(start, end)
+    name = _delta(table).compact_log(start, end)
     click.echo(as_json({"name": name}) if machine else f"{name} holds what they add up to")
