@@ -1,7 +1,5 @@
 """TIMELINE to panels on one time axis: the state, what was added and removed, who did what, what can still be read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,28 +64,20 @@ def timeline_charts(
     if matching is not None:
         timeline = timeline.with_columns(matches=pl.col("version").is_in(matching.implode()))
     context = _PanelContext(p, domain, _marks(timeline, events, version, domain, p), pick, _band(span, domain))
-    plots = _panels(timeline, measure, checkpoints, p, small=small)
-    panels: list[AnyChart] = []
+    lead = _MEASURES.get(measure or "rows", "records")
+    second = "files" if small or measure is None else "bytes" if lead != "bytes" else "records"
+    inner, last = (time_axis(domain, labels=has_labels) for has_labels in (False, ribbon is None))
     labels = None if events is None else event_labels(events, domain, p)
-    if labels is not None:
-        panels.append(labels)
-    for i, plot in enumerate(plots):
-        panels.append(_panel(plot, context, last=ribbon is None and i == len(plots) - 1, brush=brush and i == 0))
+    panels = [] if labels is None else [labels]
+    panels.append(_state(timeline, lead, 66 if lead == "records" else 52, inner, context, brush=brush))
+    panels.append(_state(timeline, second, 52, last if small else inner, context))
+    if not small and measure is not None:
+        panels.append(_flows(timeline, lead, inner, context))
+    if not small:
+        panels.append(_commits(timeline, checkpoints, last, context))
     if ribbon is not None and not ribbon.is_empty():
         panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key, pick=pick))
     return panels
-
-
-def _panels(
-    timeline: pl.DataFrame, measure: str | None, checkpoints: pl.DataFrame | None, p: Palette, *, small: bool
-) -> list[_Panel]:
-    lead = _MEASURES.get(measure or "rows", "records")
-    second = "files" if small or measure is None else "bytes" if lead != "bytes" else "records"
-    states = [_state(timeline, lead, 66 if lead == "records" else 52), _state(timeline, second, 52)]
-    if small:
-        return states
-    flows = [] if measure is None else [_flows(timeline, lead, p)]
-    return [*states, *flows, _commits(timeline, checkpoints, p)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +92,10 @@ class _PanelContext:
     band: pl.DataFrame
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
-    """One panel before it is drawn: rows with `timestamp`, what is laid over them, and its axis, which has no label
-    between two numbers where the values are whole."""
-
-    kind: str
-    title: str
-    height: int
-    rows: pl.DataFrame
-    lanes: Sequence[str] = ()
-    thickness: int = 4
-    is_whole: bool = False
-
-
-def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
-    points = state_points(on_branch(timeline), measure)
+def _state(
+    timeline: pl.DataFrame, measure: str, height: int, x: alt.X, context: _PanelContext, *, brush: bool = False
+) -> AnyChart:
+    points, p = state_points(on_branch(timeline), measure), context.p
     # where rows are unknown, what the log proves is drawn pale
     least = points["least_records"] if measure == "records" else points[measure].clear(points.height)
     most = max(peak(points[measure]), peak(least))
@@ -125,11 +103,29 @@ def _state(timeline: pl.DataFrame, measure: str, height: int) -> _Panel:
     rows = tooltip_rows(points).with_columns(
         monotonic(points["timestamp"]).alias("timestamp"), value=points[measure] / divisor, least=least / divisor
     )
-    return _Panel("state", title, height, rows, is_whole=divisor == 1)
+    scale = alt.Scale(domainMin=0, domainMax=max(peak(rows["value"]), peak(rows["least"])) or 1.0, nice=3)
+    y = alt.Y("value:Q", title=None, axis=_axis(divisor), scale=scale)
+    base = alt.Chart(rows)
+    layers: list[AnyChart] = []
+    if rows["value"].has_nulls() and rows["least"].drop_nulls().len():
+        least_line = base.mark_line(
+            interpolate="step-after", color=p.blue, strokeWidth=1, strokeDash=[2, 2], opacity=0.6
+        )
+        layers.append(least_line.encode(x=x, y=alt.Y("least:Q", title=None)))
+    end = alt.Chart(rows.drop_nulls("value").tail(1)).mark_point(filled=True, opacity=1, size=26, color=p.blue)
+    end = end.encode(x=x, y=y)
+    layers += [
+        # Vega-Lite stacks areas at one time, if it is not told otherwise
+        base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y.stack(None)),
+        base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
+        # a mark with a selection takes clicks: one on the area would pick the first version
+        end.add_params(alt.selection_interval(name=BRUSHED, encodings=["x"])) if brush else end,
+    ]
+    return _panel(rows, layers, x, context, height=height, title=title)
 
 
-def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
-    sums = flow_sums(on_branch(timeline))
+def _flows(timeline: pl.DataFrame, measure: str, x: alt.X, context: _PanelContext) -> AnyChart:
+    sums, p = flow_sums(on_branch(timeline)), context.p
     gain, loss = sums[f"{measure}_added"], sums[f"{measure}_removed"]
     most = max(peak(gain), peak(loss))
     names = {"records": "Rows", "bytes": "Bytes", "files": "Files"}
@@ -143,12 +139,17 @@ def _flows(timeline: pl.DataFrame, measure: str, p: Palette) -> _Panel:
         return tooltip_texts.with_columns(value=values / divisor, color=gray)
 
     rows = pl.concat([way(gain, p.green), way(-loss, p.orange)]).filter(pl.col("value") != 0)
-    thickness = 4 if sums.height <= 150 else 2 if sums.height <= 600 else 1
-    return _Panel("flows", title, 62, rows, thickness=thickness, is_whole=divisor == 1)
+    # a scale from zero to zero has no steps, and names it to six places
+    scale = alt.Scale(nice=3) if peak(rows["value"].abs()) else alt.Scale(domain=[0, 1])
+    y = alt.Y("value:Q", title=None, axis=_axis(divisor), scale=scale)
+    zero = alt.Chart(pl.DataFrame({"value": [0.0]})).mark_rule(color=p.axis).encode(y=y)
+    bars = alt.Chart(rows).mark_rule(strokeWidth=4 if sums.height <= 150 else 2 if sums.height <= 600 else 1)
+    layers = [zero, bars.encode(x=x, y=y, y2=alt.datum(0), **as_given("color", "opacity"))]
+    return _panel(rows, layers, x, context, height=62, title=title)
 
 
-def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palette) -> _Panel:
-    marks = lane_marks(timeline)
+def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, x: alt.X, context: _PanelContext) -> AnyChart:
+    marks, p = lane_marks(timeline), context.p
     # the pale marks first: the others lie above them
     rows = (
         style_marks(marks, tooltip_rows(marks), p).with_columns(opacities(marks)).sort("opacity", maintain_order=True)
@@ -162,61 +163,27 @@ def _commits(timeline: pl.DataFrame, checkpoints: pl.DataFrame | None, p: Palett
         )  # fmt: skip
         rows = pl.concat([rows, squares.select(rows.columns)])
     there = set(rows["lane"].to_list())
-    lanes = [
+    names = [
         name for name in (*SHAPES, _CHECKPOINT) if name in there or name in ("append", "change", "schema", "maint.")
     ]
-    return _Panel("commits", "Commits", 14 * len(lanes), rows, lanes)
+    y = lanes("lane:O", names, alt.Axis(grid=True, tickBand="center"))
+    points = alt.Chart(rows).mark_point(filled=True).encode(x=x, y=y, **as_given("opacity", "color", "shape", "size"))
+    return _panel(rows, [points], x, context, height=14 * len(names), title="Commits")
 
 
-def _panel(plot: _Panel, context: _PanelContext, *, last: bool, brush: bool) -> AnyChart:
-    p, x = context.p, time_axis(context.domain, labels=last)
-    axis = whole_axis() if plot.is_whole else alt.Axis()
-    base = alt.Chart(plot.rows)
-    layers: list[AnyChart] = []
-    if not context.band.is_empty():
-        layers.append(alt.Chart(context.band).mark_rect(color=p.band).encode(x=x, x2="until:T"))
-    layers.append(_rules(context, x))
-    if plot.kind == "state":
-        y = alt.Y(
-            "value:Q",
-            title=None,
-            axis=axis,
-            scale=alt.Scale(
-                domainMin=0, domainMax=max(peak(plot.rows["value"]), peak(plot.rows["least"])) or 1.0, nice=3
-            ),
-        )
-        # Vega-Lite stacks areas at one time, if it is not told otherwise
-        area = base.mark_area(interpolate="step-after", color=p.blue, opacity=0.1).encode(x=x, y=y.stack(None))
-        last_row = alt.Chart(plot.rows.drop_nulls("value").tail(1))
-        end = last_row.mark_point(filled=True, opacity=1, size=26, color=p.blue).encode(x=x, y=y)
-        if plot.rows["value"].has_nulls() and plot.rows["least"].drop_nulls().len():
-            y_least = alt.Y("least:Q", title=None)
-            layers.append(
-                base.mark_line(
-                    interpolate="step-after", color=p.blue, strokeWidth=1, strokeDash=[2, 2], opacity=0.6
-                ).encode(x=x, y=y_least)
-            )
-        layers += [
-            area,
-            base.mark_line(interpolate="step-after", color=p.blue, strokeWidth=1.6).encode(x=x, y=y),
-            # a mark with a selection takes clicks: one on the area would pick the first version
-            end.add_params(alt.selection_interval(name=BRUSHED, encodings=["x"])) if brush else end,
-        ]
-    elif plot.kind == "flows":
-        # a scale from zero to zero has no steps, and names it to six places
-        nothing = not peak(plot.rows["value"].abs())
-        scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(nice=3)
-        y = alt.Y("value:Q", title=None, axis=axis, scale=scale)
-        zero = alt.Chart(pl.DataFrame({"value": [0.0]})).mark_rule(color=p.axis).encode(y=y)
-        bars = base.mark_rule(strokeWidth=plot.thickness)
-        layers += [zero, bars.encode(x=x, y=y, y2=alt.datum(0), **as_given("color", "opacity"))]
-    else:
-        y = lanes("lane:O", plot.lanes, alt.Axis(grid=True, tickBand="center"))
-        points = base.mark_point(filled=True)
-        layers.append(points.encode(x=x, y=y, **as_given("opacity", "color", "shape", "size")))
-    layers.append(_hover(plot.rows, x, context))
-    chart = layer_charts(*layers)
-    return finish_chart(chart, p, height=plot.height, title=plot.title)
+def _panel(
+    rows: pl.DataFrame, layers: Sequence[AnyChart], x: alt.X, context: _PanelContext, *, height: int, title: str
+) -> AnyChart:
+    """A panel: the band, rules, these layers, and over them what answers to the pointer, a rule a row's version."""
+    band = alt.Chart(context.band).mark_rect(color=context.p.band).encode(x=x, x2="until:T")
+    behind = [] if context.band.is_empty() else [band]
+    chart = layer_charts(*behind, _rules(context, x), *layers, _hover(rows, x, context))
+    return finish_chart(chart, context.p, height=height, title=title)
+
+
+def _axis(divisor: float) -> alt.Axis:
+    """An axis of figures; of whole ones without a label between two."""
+    return whole_axis() if divisor == 1 else alt.Axis()
 
 
 def _band(span: tuple[datetime, datetime] | None, domain: tuple[datetime, datetime]) -> pl.DataFrame:
