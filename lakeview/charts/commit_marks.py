@@ -4,6 +4,7 @@ import polars as pl
 
 from lakeview.charts.marks import exact_count, texts
 from lakeview.charts.palette import Palette
+from lakeview.views.conform import first_label
 from lakeview.views.units import MINUS, format_bytes, format_count, format_moment, format_version
 
 SHAPES = {
@@ -33,12 +34,7 @@ TOOLTIP = (
 
 def style_marks(marks: pl.DataFrame, texts: pl.DataFrame, p: Palette) -> pl.DataFrame:
     """`tooltip_rows` of SAMPLED with how each commit is drawn: `lane`, `color`, `shape`, `size`."""
-    lane = (
-        pl.when("suspicious")
-        .then(pl.lit("bad load"))
-        .otherwise(pl.col("lane").replace({"maintenance": "maint."}))
-        .alias("lane")
-    )
+    lane = first_label({"bad load": "suspicious"}, pl.col("lane").replace({"maintenance": "maint."})).alias("lane")
     rows = texts.with_columns(marks.select(lane).to_series(), taken_back=marks["taken_back_by"].is_not_null())
     colours = {"append": p.green, "change": p.orange, "schema": p.violet, "maint.": p.gray, "other": p.gray}
     return rows.with_columns(

@@ -9,6 +9,7 @@ from lakeview.charts.marks import as_given
 from lakeview.charts.palette import Palette
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, no_axis, time_axis
 from lakeview.model.printable import shorten
+from lakeview.views.conform import first_label
 
 _ROWS = 3
 _ROW_HEIGHT = 13
@@ -25,14 +26,9 @@ _LONGEST = 33
 def event_colours(events: pl.DataFrame, p: Palette) -> pl.Series:
     """The colour of each event's words and rule, by what it means: as of the mark of its commit."""
     lanes = {"append": p.green_text, "change": p.orange_text, "schema": p.violet_text, "maintenance": p.gray_text}
-    return events.select(
-        pl.when(pl.col("suspicious") & ~pl.col("taken_back"))
-        .then(pl.lit(p.red_text))
-        .when("suspicious")
-        .then(pl.lit(p.orange_text))
-        .otherwise(pl.col("lane").replace_strict(lanes, default=p.gray_text, return_dtype=pl.String))
-        .alias("color")
-    ).to_series()
+    lane_colour = pl.col("lane").replace_strict(lanes, default=p.gray_text, return_dtype=pl.String)
+    bad = {p.red_text: pl.col("suspicious") & ~pl.col("taken_back"), p.orange_text: "suspicious"}
+    return events.select(first_label(bad, lane_colour).alias("color")).to_series()
 
 
 def event_labels(events: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> AnyChart | None:

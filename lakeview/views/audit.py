@@ -6,6 +6,7 @@ import polars as pl
 
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.laws import LAWS, Verdict
+from lakeview.views.conform import conform
 from lakeview.views.units import count_text, format_version
 
 LAW_COUNTS = pl.Schema(
@@ -70,7 +71,7 @@ def law_counts(audit: pl.DataFrame) -> pl.DataFrame:
         _title(), *(pl.col("law").replace_strict(f, return_dtype=pl.String).alias(name) for name, f in facts.items())
     )
     place = pl.col("law").replace_strict(_PLACES, return_dtype=pl.Int64)
-    return rows.sort(pl.col("violated") == 0, place).select(LAW_COUNTS.names()).cast(LAW_COUNTS)
+    return rows.sort(pl.col("violated") == 0, place).pipe(conform, LAW_COUNTS)
 
 
 def blame(audit: pl.DataFrame) -> pl.DataFrame:
@@ -86,14 +87,14 @@ def blame(audit: pl.DataFrame) -> pl.DataFrame:
             pl.col("version").first().alias("first"),
         )
     )
-    return rows.sort("violations", descending=True, maintain_order=True).select(BLAME.names()).cast(BLAME)
+    return rows.sort("violations", descending=True, maintain_order=True).pipe(conform, BLAME)
 
 
 def reasons(audit: pl.DataFrame) -> pl.DataFrame:
     """REASONS."""
     unknown = audit.filter(pl.col("verdict") == Verdict.UNKNOWABLE.value).with_columns(_title())
     rows = unknown.group_by("law", "title", "reason", maintain_order=True).agg(pl.len().alias("commits"))
-    return rows.sort("commits", descending=True, maintain_order=True).select(REASONS.names()).cast(REASONS)
+    return rows.sort("commits", descending=True, maintain_order=True).pipe(conform, REASONS)
 
 
 def sentence(audit: pl.DataFrame) -> str:

@@ -11,6 +11,7 @@ import polars as pl
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.conform import conform
 from lakeview.views.files.sizes import file_facts
 from lakeview.views.health.findings import OPEN, Evidence, findings, open_findings, verdict
 from lakeview.views.retention.simulation import Retention
@@ -101,7 +102,7 @@ second."""
 def lake_columns(entry: LakeEntry, tree: pl.DataFrame) -> pl.DataFrame:
     """LAKE_COLUMNS of one table, from its SCHEMA_TREE."""
     leaves = tree.filter("leaf").with_columns(table=pl.lit(entry.name), address=pl.lit(entry.address), column="path")
-    return leaves.select(LAKE_COLUMNS.names()).cast(LAKE_COLUMNS)
+    return conform(leaves, LAKE_COLUMNS)
 
 
 def columns_line(matches: pl.DataFrame, nulls_above: float | None = None) -> str:

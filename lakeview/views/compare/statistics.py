@@ -5,6 +5,7 @@ import polars as pl
 from lakeview.model.column_values import least_records
 from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.conform import first_label
 from lakeview.views.schema.columns import schema_tree
 from lakeview.views.schema.diff import field_changes
 from lakeview.views.thresholds import LOOSE_SHIFT_SHARE, SHIFT_SHARE
@@ -32,7 +33,7 @@ more, of bounds by 1 %), range (min or max alone), same or unknown; `before` and
 and of the later version `absent_share` and `absent_text` (see SCHEMA_TREE);
 `range_is` the weaker of both sides: exact, bound or partial."""
 
-_STRENGTH = ("exact", "bound", "partial")
+_WEAKEST_FIRST = ("partial", "bound", "exact")
 
 
 def has_shifts(shifts: pl.DataFrame) -> bool:
@@ -78,24 +79,17 @@ def statistics_shift(
     has_shares = pl.col("null_share").is_not_null() & pl.col("null_share_before").is_not_null()
     is_exact = (pl.col("null_share_mark") == "") & (pl.col("null_share_mark_before") == "")
     floor = pl.when(is_exact).then(SHIFT_SHARE).otherwise(LOOSE_SHIFT_SHARE)
-    change = (
-        pl.when(pl.col("was").is_null())
-        .then(pl.lit("new"))
-        .when(has_shares & (shift.abs() >= floor))
-        .then(pl.lit("shifted"))
-        .when(pl.any_horizontal(moves) & pl.col("range_is").is_not_null() & pl.col("range_is_before").is_not_null())
-        .then(pl.lit("range"))
-        .when(has_shares)
-        .then(pl.lit("same"))
-        .otherwise(pl.lit("unknown"))
-    )
-    weaker = pl.coalesce(
-        pl.when((pl.col("range_is") == name) | (pl.col("range_is_before") == name)).then(pl.lit(name))
-        for name in reversed(_STRENGTH)
-    )
+    has_ranges = pl.col("range_is").is_not_null() & pl.col("range_is_before").is_not_null()
+    labels = {
+        "new": pl.col("was").is_null(),
+        "shifted": has_shares & (shift.abs() >= floor),
+        "range": pl.any_horizontal(moves) & has_ranges,
+        "same": has_shares,
+    }
+    weaker = {name: (pl.col("range_is") == name) | (pl.col("range_is_before") == name) for name in _WEAKEST_FIRST}
     rows = both.select(
         pl.col("path").alias("column"),
-        change.alias("change"),
+        first_label(labels, "unknown").alias("change"),
         before="null_share_before",
         after="null_share",
         before_mark="null_share_mark_before",
@@ -107,7 +101,7 @@ def statistics_shift(
         min_after="min_text",
         max_before="max_text_before",
         max_after="max_text",
-        range_is=weaker,
+        range_is=first_label(weaker),
     )
     comparable = rows.filter(pl.any_horizontal(pl.col("before", "after", "min_before", "min_after").is_not_null()))
     order = pl.col("change").replace_strict({"new": 0, "shifted": 0, "range": 1}, default=2, return_dtype=pl.Int8)

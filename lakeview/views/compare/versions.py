@@ -10,6 +10,7 @@ import polars as pl
 from lakeview.model.column_values import least_records, live_records, most_records
 from lakeview.model.printable import count_text
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.conform import conform
 from lakeview.views.partitions.keys import NO_PARTITION
 from lakeview.views.sums import flows, total, zero_without_files
 from lakeview.views.timeline.commits import on_branch
@@ -88,7 +89,7 @@ def partition_difference(before: Snapshot, after: Snapshot) -> pl.DataFrame:
         difference = difference.join(part, on="partition_text", how="left", nulls_equal=True, maintain_order="left")
     difference = difference.with_columns(zero_without_files())
     file_counts = [n for n in PARTITION_DIFF.names()[1:] if n.startswith("files")]
-    return difference.with_columns(pl.col(file_counts).fill_null(0)).select(PARTITION_DIFF.names()).cast(PARTITION_DIFF)
+    return difference.with_columns(pl.col(file_counts).fill_null(0)).pipe(conform, PARTITION_DIFF)
 
 
 def partition_contents(snapshot: Snapshot, name: str) -> pl.DataFrame:

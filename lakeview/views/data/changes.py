@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from lakeview.views.conform import conform
 from lakeview.views.sums import total
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.units import version_label
@@ -28,7 +29,7 @@ def change_costs(plan: pl.DataFrame) -> pl.DataFrame:
         rows=total("rows"),
         bytes=total("size"),
     )
-    return costs.reverse().select(CHANGE_COSTS.names()).cast(CHANGE_COSTS)
+    return costs.reverse().pipe(conform, CHANGE_COSTS)
 
 
 def first_of_last(timeline: pl.DataFrame, version: int, commits: int) -> int | None:

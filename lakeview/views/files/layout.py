@@ -5,6 +5,7 @@ import polars as pl
 from lakeview.model.column_values import format_expression
 from lakeview.model.physical_file import PhysicalFile
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.conform import conform
 from lakeview.views.timeline.lifetimes import additions
 from lakeview.views.units import format_bytes, format_moment, format_version
 
@@ -93,8 +94,7 @@ def column_chunks(file: PhysicalFile) -> pl.DataFrame:
             ),
         )
         .sort("compressed", descending=True, maintain_order=True)
-        .select(COLUMN_CHUNKS.names())
-        .cast(COLUMN_CHUNKS)
+        .pipe(conform, COLUMN_CHUNKS)
     )
 
 
@@ -115,8 +115,7 @@ def row_groups(file: PhysicalFile, column: str | None = None) -> pl.DataFrame:
             pl.col("min_text", "max_text").filter(own).first(),
         )
         .sort("row_group")
-        .select(ROW_GROUPS.names())
-        .cast(ROW_GROUPS)
+        .pipe(conform, ROW_GROUPS)
     )
 
 

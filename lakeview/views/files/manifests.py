@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview.model.frames import PARTITION_SPECS, UTC_MILLIS
+from lakeview.views.conform import conform
 from lakeview.views.sums import zero_where
 
 SPEC_USE = pl.Schema(
@@ -105,14 +106,14 @@ def manifest_rows(manifests: pl.DataFrame) -> pl.DataFrame:
     """MANIFEST_ROWS of MANIFESTS, in their order."""
     live = {what: pl.col(f"{what}_added") + pl.col(f"{what}_existing") for what in ("files", "rows")}
     names = pl.col("path").str.split("/").list.last()
-    return manifests.with_columns(file=names, **live).select(MANIFEST_ROWS.names()).cast(MANIFEST_ROWS)
+    return manifests.with_columns(file=names, **live).pipe(conform, MANIFEST_ROWS)
 
 
 def delete_file_rows(deletes: pl.DataFrame) -> pl.DataFrame:
     """DELETE_FILE_ROWS of a snapshot's delete files, in their order."""
     kind = pl.col("content") if "content" in deletes.columns else pl.lit("deletes")
     names = pl.col("path").str.split("/").list.last()
-    return deletes.with_columns(file=names, kind=kind).select(DELETE_FILE_ROWS.names()).cast(DELETE_FILE_ROWS)
+    return deletes.with_columns(file=names, kind=kind).pipe(conform, DELETE_FILE_ROWS)
 
 
 def distinct_values(statistics: pl.DataFrame, versions: Sequence[int]) -> pl.DataFrame:

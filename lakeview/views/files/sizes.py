@@ -9,6 +9,7 @@ import polars as pl
 from lakeview.model.addresses import is_absolute
 from lakeview.model.column_values import least_records
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.conform import conform
 from lakeview.views.sums import at_least, total, zero_where
 from lakeview.views.thresholds import SMALL_FILE_BYTES, TARGET_HIGH, TARGET_LOW
 from lakeview.views.timeline.lifetimes import additions
@@ -123,8 +124,7 @@ def file_sizes(files: pl.DataFrame) -> pl.DataFrame:
     return (
         bins.join(counts, on="place", how="left", maintain_order="left")
         .with_columns(zero_where(pl.col("files").is_null(), "files", "bytes"))
-        .select(FILE_SIZES.names())
-        .cast(FILE_SIZES)
+        .pipe(conform, FILE_SIZES)
     )
 
 
@@ -196,7 +196,7 @@ def file_page(
     else:
         on_page = lifetimes.filter(pl.col("path").is_in(page["path"].implode()))
         page = page.join(additions(on_page), on="path", how="left", maintain_order="left")
-    return _with_range(page, statistics, column).select(FILE_PAGE.names()).cast(FILE_PAGE)
+    return _with_range(page, statistics, column).pipe(conform, FILE_PAGE)
 
 
 def common_folder(paths: pl.Series) -> str:

@@ -3,6 +3,7 @@
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform
 from lakeview.views.partitions.writes import in_folders
 from lakeview.views.sums import flows, total, total_of, zero_without_files
 from lakeview.views.timeline.lifetimes import continuations
@@ -77,4 +78,4 @@ def partition_history(
         known_so_far = pl.lit(whole is not None) & ~change.is_null().cum_max()
         value = change.fill_null(0).cast(pl.Int128).cum_sum() + (whole or 0)
         state.append(pl.when(known_so_far).then(value).cast(pl.Int64, strict=False).alias(name))
-    return changes.with_columns(state).filter("touched").select(PARTITION_HISTORY.names()).cast(PARTITION_HISTORY)
+    return changes.with_columns(state).filter("touched").pipe(conform, PARTITION_HISTORY)

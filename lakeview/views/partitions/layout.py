@@ -9,6 +9,7 @@ import polars as pl
 
 from lakeview.model.column_values import format_expression
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.conform import conform
 from lakeview.views.partitions.keys import (
     Grain,
     key_values,
@@ -97,7 +98,7 @@ def time_partitions(names: Sequence[str], sizes: pl.DataFrame) -> tuple[Grain, p
         missing=pl.col("partition_text").is_null(),
         partition_text=pl.coalesce("partition_text", format_expression("{}={}", pl.lit(names[0]), "label")),
     )
-    return key.grain, partitions.select(TIME_PARTITIONS.names()).cast(TIME_PARTITIONS)
+    return key.grain, conform(partitions, TIME_PARTITIONS)
 
 
 def number_steps(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame | None:
@@ -116,7 +117,7 @@ def with_gaps(sizes: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     all_steps = every.join(sizes, on="partition_text", how="left", maintain_order="left")
     rest = sizes.join(every, on="partition_text", how="anti", nulls_equal=True, maintain_order="left")
     step_sizes = all_steps.with_columns(zero_where(pl.col("files").is_null(), "files", "records", "bytes", "share"))
-    return pl.concat([step_sizes.select(PARTITION_SIZES.names()).cast(PARTITION_SIZES), rest])
+    return pl.concat([conform(step_sizes, PARTITION_SIZES), rest])
 
 
 def expected_partition(
@@ -179,7 +180,7 @@ def partition_cells(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
             cells.group_by(name).agg(pl.col("bytes").sum()).sort("bytes", descending=True, nulls_last=True).head(most)
         )
         cells = cells.filter(pl.col(name).is_in(largest[name].implode()))
-    return cells.rename({across: "x", down: "y"}).select(PARTITION_CELLS.names()).cast(PARTITION_CELLS)
+    return cells.rename({across: "x", down: "y"}).pipe(conform, PARTITION_CELLS)
 
 
 def axis_texts(values: pl.Series, key: str, sizes: pl.DataFrame) -> list[str]:

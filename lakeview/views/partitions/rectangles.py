@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from lakeview.model.column_values import format_expression
+from lakeview.views.conform import conform
 from lakeview.views.partitions.keys import NO_PARTITION, partition_keys
 
 PARTITION_RECTS = pl.Schema(
@@ -53,7 +54,7 @@ def partition_rects(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
     unit = groups.with_columns(px0=0.0, py0=0.0, px1=1.0, py1=1.0, parent=pl.lit(""))
     outer = _rows(unit).select("group", px0="x0", py0="y0", px1="x1", py1="y1")
     inside = leaves.join(outer, on="group").with_columns(parent="group")
-    return _rows(inside).sort("group", "y0", "x0").select(PARTITION_RECTS.names()).cast(PARTITION_RECTS)
+    return _rows(inside).sort("group", "y0", "x0").pipe(conform, PARTITION_RECTS)
 
 
 def _gather_rest(leaves: pl.DataFrame) -> pl.DataFrame:

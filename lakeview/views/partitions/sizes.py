@@ -7,6 +7,7 @@ import polars as pl
 
 from lakeview.model.column_values import least_records, live_records
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.conform import conform
 from lakeview.views.partitions.keys import (
     key_values,
     partition_keys,
@@ -73,8 +74,7 @@ def partition_sizes(snapshot: Snapshot) -> pl.DataFrame:
     return (
         sums.sort(*values.columns, "partition_text", nulls_last=nulls_last)
         .with_columns(share=pl.when(total("bytes") > 0).then(pl.col("bytes") / total("bytes")))
-        .select(PARTITION_SIZES.names())
-        .cast(PARTITION_SIZES)
+        .pipe(conform, PARTITION_SIZES)
     )
 
 

@@ -7,6 +7,7 @@ import polars as pl
 
 from lakeview.model.column_values import format_expression
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform
 from lakeview.views.sums import total
 from lakeview.views.thresholds import LATE_PARTITION_STEPS, OUT_OF_ORDER_SHARE
 from lakeview.views.timeline.lifetimes import continuations
@@ -99,8 +100,7 @@ def partition_writes(
         .join(order.with_row_index("order"), on="partition_text")
         .sort("order", "timestamp")
         .tail(limit)  # of many partitions the chart has room for the last ones
-        .select(PARTITION_WRITES.names())
-        .cast(PARTITION_WRITES)
+        .pipe(conform, PARTITION_WRITES)
     )
 
 
@@ -133,8 +133,7 @@ def partition_arrivals(
         .with_columns(
             note=pl.when("late").then(format_expression("{} late", elapsed_text(pl.col("first_written") - due)))
         )
-        .select(PARTITION_ARRIVALS.names())
-        .cast(PARTITION_ARRIVALS)
+        .pipe(conform, PARTITION_ARRIVALS)
     )
 
 

@@ -12,6 +12,7 @@ import polars.selectors as cs
 from lakeview.model.data_types import ArrayType, MapType
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import Schema, leaf_name
+from lakeview.views.conform import conform
 from lakeview.views.schema.columns import spread_evenly
 from lakeview.views.schema.null_shares import counts_of
 from lakeview.views.timeline.live_intervals import with_positions
@@ -192,7 +193,7 @@ def clustering_course(lifetimes: pl.DataFrame, commits: pl.DataFrame, column: st
     types = {"place": pl.Int64(), **{n: CLUSTERING_COURSE[n] for n in names[1:]}}
     course = pl.DataFrame(rows, schema=types, orient="row")
     line = commits.select("version", "timestamp", place=pl.int_range(pl.len()))
-    return course.join(line, on="place").sort("place").select(CLUSTERING_COURSE.names()).cast(CLUSTERING_COURSE)
+    return course.join(line, on="place").sort("place").pipe(conform, CLUSTERING_COURSE)
 
 
 def _versions(lives: pl.DataFrame, versions: int) -> int:

@@ -15,6 +15,7 @@ from lakeview.predicates.evaluation import not_evaluated
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.printing import SQLPrinter
 from lakeview.predicates.tree import IsIn, IsNull, Path, Unknown, map_leaves, paths
+from lakeview.views.conform import conform, first_label
 from lakeview.views.sums import total, total_of, zero_where
 from lakeview.views.values import TEXT_LENGTH, digits_of, value_text
 
@@ -110,15 +111,9 @@ def file_verdicts(plan: pl.DataFrame, where: pl.Expr, statistics: pl.DataFrame, 
     """
     skipped_files = plan.with_row_index("row").filter(pl.col("reason") == "statistics")
     rows = pl.DataFrame({"row": skipped_files["row"], "nulls": _without_nulls(skipped_files, where, statistics, files)})
-    reason = (
-        pl.when(pl.col("nulls"))
-        .then(pl.lit("nulls"))
-        .when(pl.col("reason") == "statistics")
-        .then(pl.lit("range"))
-        .otherwise("reason")
-    )
+    reason = first_label({"nulls": "nulls", "range": pl.col("reason") == "statistics"}, pl.col("reason"))
     verdicts = plan.with_row_index("row").join(rows, on="row", how="left", maintain_order="left")
-    return verdicts.with_columns(reason=reason).select(FILE_VERDICTS.names()).cast(FILE_VERDICTS)
+    return verdicts.with_columns(reason=reason).pipe(conform, FILE_VERDICTS)
 
 
 def explain_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.printable import first_few, shorten
+from lakeview.views.conform import conform
 from lakeview.views.health.kinds import finding
 from lakeview.views.quality.loads import repeated_loads, row_losses
 from lakeview.views.quality.sudden_changes import SUDDEN
@@ -95,8 +96,7 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
         .with_columns(repaired_since=pl.when(pl.col("repaired").is_null()).then("repaired_by"))
         .with_columns(repaired_by=pl.when("repaired").then("repaired_by"))
         .sort(pl.col("repaired_by").is_not_null(), pl.col("order").cast(pl.Int64).neg())
-        .select(ANOMALIES.names())
-        .cast(ANOMALIES)
+        .pipe(conform, ANOMALIES)
     )
 
 

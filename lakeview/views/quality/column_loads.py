@@ -6,6 +6,7 @@ Statistics alone: no data is read. A load is compared with the loads before it, 
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform, first_label
 from lakeview.views.sums import shown_bounds, total
 from lakeview.views.timeline.lifetimes import continuations
 from lakeview.views.values import bound_texts, numbers
@@ -86,8 +87,7 @@ def column_loads(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
         .join(earlier, on=["load", "column"], how="left", maintain_order="left")
         .with_columns(rewrites=pl.col("load").is_in(ends["load"].unique().implode()))
         .join(loads.rename({"added": "version"}), on="load")
-        .select(COLUMN_LOADS.names())
-        .cast(COLUMN_LOADS)
+        .pipe(conform, COLUMN_LOADS)
     )
 
 
@@ -130,12 +130,8 @@ def _column(name: str, head: pl.DataFrame, statistics: pl.DataFrame, *, is_as_wr
         range_exact=is_complete & (empty | pl.col("exact").fill_null(value=False)).all(),
     )
     share = pl.when(pl.col("rows_counted") > 0).then((pl.col("null_count") / pl.col("rows_counted")).clip(0.0, 1.0))
-    mark = (
-        pl.when(pl.col("complete") & ~pl.col("loose"))
-        .then(pl.lit(""))
-        .when("complete")
-        .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
-        .otherwise(pl.lit(_OF_SOME_FILES))
+    mark = first_label(
+        {"": pl.col("complete") & ~pl.col("loose"), "\N{LESS-THAN OR EQUAL TO}": "complete"}, _OF_SOME_FILES
     )
     low, high = loads["low"], loads["high"]
     return loads.select(

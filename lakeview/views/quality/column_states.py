@@ -3,6 +3,7 @@
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform, first_label
 from lakeview.views.sums import shown_bounds
 from lakeview.views.timeline.commits import on_branch
 from lakeview.views.timeline.trend import states
@@ -97,22 +98,12 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
             .when(has_share | some)
             .then((pl.coalesce("null_count", "nulls") / pl.col("records")).clip(0.0, 1.0)),
             exact=exact,
-            mark=pl.when(exact)
-            .then(pl.lit(""))
-            .when(has_share)
-            .then(pl.lit("\N{LESS-THAN OR EQUAL TO}"))
-            .when(some)
-            .then(pl.lit("\N{GREATER-THAN OR EQUAL TO}")),
+            mark=first_label({"": exact, "\N{LESS-THAN OR EQUAL TO}": has_share, "\N{GREATER-THAN OR EQUAL TO}": some}),
             low=numbers(low),
             high=numbers(high),
             min_text=bound_texts(low, statistics["exact"]),
             max_text=bound_texts(high, statistics["exact"]),
-            range_is=pl.when(complete & pl.col("exact"))
-            .then(pl.lit("exact"))
-            .when(complete)
-            .then(pl.lit("bound"))
-            .when(has_range)
-            .then(pl.lit("partial")),
+            range_is=first_label({"exact": complete & pl.col("exact"), "bound": complete, "partial": has_range}),
         )
         .cast(COLUMN_STATES)
         .with_columns(shown_bounds())
@@ -133,6 +124,5 @@ def column_quality(tree: pl.DataFrame, loads: pl.DataFrame, timeline: pl.DataFra
         tree.filter("leaf")
         .rename({"path": "column"})
         .join(by_column, on="column", how="left", maintain_order="left")
-        .select(COLUMN_QUALITY.names())
-        .cast(COLUMN_QUALITY)
+        .pipe(conform, COLUMN_QUALITY)
     )

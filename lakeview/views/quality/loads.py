@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from lakeview.views.conform import conform
 from lakeview.views.thresholds import (
     BASELINE_WINDOW,
     CADENCE_SPAN,
@@ -123,4 +124,4 @@ def repeated_loads(changes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
     )
     if repeats.height > REVERTED_ROUTINE * loads.height:
         return pl.DataFrame(schema=REPEATED_LOADS)
-    return repeats.rename({"version_before": "earlier"}).select(REPEATED_LOADS.names()).cast(REPEATED_LOADS)
+    return repeats.rename({"version_before": "earlier"}).pipe(conform, REPEATED_LOADS)

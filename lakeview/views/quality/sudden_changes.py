@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
+from lakeview.views.conform import conform
 from lakeview.views.quality.column_loads import COLUMN_LOADS
 from lakeview.views.schema.columns import spread_evenly
 from lakeview.views.schema.null_shares import NULL_SHARES_BY_VERSION
@@ -77,8 +78,7 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
         .with_columns(unusual=pl.col("unusual") | pl.col("sudden"))
         # a load that was reverted was wrong: where no column shows it clearly, the unusual ones are why
         .with_columns(sudden=pl.col("sudden") | (pl.col("unusual") & pl.col("taken_back_by").is_not_null() & ~clear))
-        .select(SUDDEN.names())
-        .cast(SUDDEN)
+        .pipe(conform, SUDDEN)
     )
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform
 from lakeview.views.quality.column_loads import LOAD_LANES
 from lakeview.views.quality.sudden_changes import around
 from lakeview.views.thresholds import (
@@ -219,4 +220,4 @@ def _finish(rows: pl.DataFrame, outside: str) -> pl.DataFrame:
     is_repaired = pl.col("taken_back_by").is_not_null() if "taken_back_by" in rows.columns else pl.lit(value=False)
     days = pl.col("band_days") if "band_days" in rows.columns else pl.lit(None, dtype=pl.Float64)
     trend = rows.with_columns(outside=pl.col(outside).fill_null(value=False), repaired=is_repaired, band_days=days)
-    return trend.select(LOAD_TREND.names()).cast(LOAD_TREND)
+    return conform(trend, LOAD_TREND)

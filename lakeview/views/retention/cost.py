@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.sums import at_least, total, total_of
 from lakeview.views.timeline.commits import on_branch
@@ -52,8 +53,7 @@ def history_cost(retention: Retention, timeline: pl.DataFrame) -> pl.DataFrame:
         by_commit.join(commits, on="version", how="left")
         .with_columns(share=pl.col("bytes") / whole if whole else pl.lit(None, pl.Float64))
         .sort("bytes", "version", descending=True, nulls_last=True)
-        .select(HISTORY_COST.names())
-        .cast(HISTORY_COST)
+        .pipe(conform, HISTORY_COST)
     )
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from lakeview.model.errors import InvalidRequestError
+from lakeview.views.conform import conform
 from lakeview.views.retention.policy import RetentionPolicy, version_ages
 from lakeview.views.sums import total_of
 from lakeview.views.timeline.live_intervals import Stays, with_positions
@@ -152,8 +153,8 @@ def retention(
     was_empty = lifetimes.is_empty() and num_refs < 2  # always, and no branch has files
     return Retention(
         policy,
-        with_needs.select(VERSION_NEEDS.names()).cast(VERSION_NEEDS),
-        files.select(FILE_NEEDS.names()).cast(FILE_NEEDS),
+        conform(with_needs, VERSION_NEEDS),
+        conform(files, FILE_NEEDS),
         total_of(live["size"]),
         None if was_empty else f"{bound}, nor are those of unknown size" if files["size"].has_nulls() else bound,
         num_refs,
@@ -186,7 +187,7 @@ def retention_ribbon(retention: Retention, keep: timedelta) -> pl.DataFrame:
     limit = keep // timedelta(milliseconds=1)
     dies = (pl.col("state") == "kept") & (pl.col("needs_ms") > limit)
     ribbon = retention.versions.with_columns(state=pl.when(dies).then(pl.lit("at risk")).otherwise("state"))
-    return ribbon.select(RIBBON.names()).cast(RIBBON)
+    return conform(ribbon, RIBBON)
 
 
 def cleanup_sentence(done: Simulation, latest: int) -> str:
@@ -226,7 +227,7 @@ def retention_curve(retention: Retention) -> pl.DataFrame:
     steps = steps.select((pl.col("needs_ms") / _DAY_MS).alias("days"), *remainders)
     if steps.height > _MOST_STEPS:
         steps = steps.gather_every(-(-steps.height // _MOST_STEPS)).extend(steps.tail(1))
-    return steps.select(CURVE.names()).cast(CURVE).unique("days", keep="last", maintain_order=True)
+    return conform(steps, CURVE).unique("days", keep="last", maintain_order=True)
 
 
 def _required_files(stays: pl.DataFrame, versions: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from lakeview.model.data_types import Field
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.type_tree import nodes
+from lakeview.views.conform import conform
 from lakeview.views.schema.diff import Path, field_changes
 from lakeview.views.units import format_date, format_version
 
@@ -149,8 +150,7 @@ def column_lives(schemas: Sequence[SchemaVersion]) -> pl.DataFrame:
             dropped=pl.col("version").filter(pl.col("change") == "dropped").last(),
         )
         .with_columns(since=pl.when(pl.col("born_timestamp").is_not_null()).then("born"))
-        .select(COLUMN_LIVES.names())
-        .cast(COLUMN_LIVES)
+        .pipe(conform, COLUMN_LIVES)
     )
 
 

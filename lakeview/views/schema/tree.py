@@ -4,6 +4,7 @@ import polars as pl
 
 from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
+from lakeview.views.conform import conform, first_label
 from lakeview.views.schema.columns import SCHEMA_TREE
 from lakeview.views.units import count_text, format_percent
 
@@ -43,8 +44,7 @@ def column_tree(tree: pl.DataFrame, rules: pl.DataFrame, distinct: pl.DataFrame)
         tree.join(rules, on="path", how="left", maintain_order="left")
         .join(distinct.select("path", distinct="ndv"), on="path", how="left", maintain_order="left")
         .with_columns(label=pl.lit(_INDENT).repeat_by("depth").list.join("") + names)
-        .select(COLUMN_TREE.names())
-        .cast(COLUMN_TREE)
+        .pipe(conform, COLUMN_TREE)
     )
 
 
@@ -81,19 +81,12 @@ def search(tree: pl.DataFrame, text: str) -> pl.DataFrame:
 def column_glance(tree: pl.DataFrame, lifetimes: pl.DataFrame, *, is_read: bool = True) -> pl.DataFrame:
     """COLUMN_GLANCE from SCHEMA_TREE and COLUMN_LIVES; without `is_read` the tree was made without statistics."""
     live = lifetimes.filter(pl.col("dropped").is_null()).select("column", since="since")
-    coverage = (
-        pl.when(pl.col("coverage") == 1)
-        .then(pl.lit("min/max"))
-        .when(pl.col("coverage") > 0)
-        .then(pl.lit("some files"))
-        .otherwise(pl.lit("none" if is_read else "not read"))
-    )
+    labels = {"min/max": pl.col("coverage") == 1, "some files": pl.col("coverage") > 0}
     return (
         tree.filter(pl.col("depth") == 0)
         .join(live, left_on="path", right_on="column", how="left", maintain_order="left")
-        .with_columns(column="path", statistics=coverage)
-        .select(COLUMN_GLANCE.names())
-        .cast(COLUMN_GLANCE)
+        .with_columns(column="path", statistics=first_label(labels, "none" if is_read else "not read"))
+        .pipe(conform, COLUMN_GLANCE)
     )
 
 

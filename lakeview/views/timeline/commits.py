@@ -9,6 +9,7 @@ import polars as pl
 
 from lakeview.model.column_values import format_expression
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform, first_label
 from lakeview.views.sums import total
 from lakeview.views.timeline.lifetimes import continuations
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION, mark_loads
@@ -49,35 +50,20 @@ whose `files`, `bytes` and `records` are null and whose `note` says where it lie
 `writer`: user, else engine. `suspicious` with `note` (why) and `taken_back_by` (the version that removed the load, or
 brought back the rows that it replaced)."""
 
-_OPERATION_LANES = {
-    "WRITE": "append",
-    "APPEND": "append",
-    "STREAMING UPDATE": "append",
-    "COPY INTO": "append",
-    "CREATE TABLE AS SELECT": "append",
-    "CONVERT": "append",
-    "CLONE": "append",
-    "DELETE": "change",
-    "UPDATE": "change",
-    "MERGE": "change",
-    "OVERWRITE": "change",
-    "RESTORE": "change",
-    "TRUNCATE": "change",
-    "REPLACE TABLE AS SELECT": "change",
-    "CREATE OR REPLACE TABLE AS SELECT": "change",
-    "ADD COLUMNS": "schema",
-    "CHANGE COLUMN": "schema",
-    "CHANGE COLUMNS": "schema",
-    "RENAME COLUMN": "schema",
-    "DROP COLUMNS": "schema",
-    "REPLACE COLUMNS": "schema",
-    "OPTIMIZE": "maintenance",
-    "REORG": "maintenance",
-    "REPLACE": "maintenance",
-    "VACUUM START": "maintenance",
-    "VACUUM END": "maintenance",
-    "COMPUTE STATS": "maintenance",
-}
+_OPERATIONS = {
+    "append": (
+        "WRITE", "APPEND", "STREAMING UPDATE", "COPY INTO", "CREATE TABLE AS SELECT", "CONVERT", "CLONE",
+    ),
+    "change": (
+        "DELETE", "UPDATE", "MERGE", "OVERWRITE", "RESTORE", "TRUNCATE", "REPLACE TABLE AS SELECT",
+        "CREATE OR REPLACE TABLE AS SELECT",
+    ),
+    "schema": (
+        "ADD COLUMNS", "CHANGE COLUMN", "CHANGE COLUMNS", "RENAME COLUMN", "DROP COLUMNS", "REPLACE COLUMNS",
+    ),
+    "maintenance": ("OPTIMIZE", "REORG", "REPLACE", "VACUUM START", "VACUUM END", "COMPUTE STATS"),
+}  # fmt: skip
+_OPERATION_LANES = {operation: lane for lane, operations in _OPERATIONS.items() for operation in operations}
 """The lane of an operation whose commit does not tell by what it did to the files."""
 
 
@@ -150,7 +136,7 @@ def timeline(
         rows = without_redeletes(rows, lifetimes)
     if not off_branch_commits.is_empty():
         rows = pl.concat([rows, _off_branch(off_branch_commits)], how="diagonal").sort("position")
-    return rows.select(TIMELINE.names()).cast(TIMELINE)
+    return conform(rows, TIMELINE)
 
 
 def _off_branch(commits: pl.DataFrame) -> pl.DataFrame:
@@ -181,21 +167,18 @@ def _lane() -> pl.Expr:
     moves = (came > 0) | (went > 0)
     is_counted = pl.col("records_removed").is_not_null()
     by_name = pl.col("operation").str.to_uppercase().replace_strict(_OPERATION_LANES, default="other")
-    return (
-        pl.when(pl.col("schema_changed") & ~first)
-        .then(pl.lit("schema"))
-        .when(moves & ~pl.col("data_change"))
-        .then(pl.lit("maintenance"))
-        # what a restore brings back was loaded before, and counts as no load
-        .when(moves & ((went > 0) | (pl.col("operation").str.to_uppercase() == "RESTORE").fill_null(value=False)))
-        .then(pl.lit("change"))
-        .when(moves)
-        .then(pl.lit("append"))
-        # "WRITE" without a single file made nothing of what its name says, unless it deleted rows by delete files
-        .when(pl.col("files_added").is_not_null() & ((by_name == "append") | ((by_name == "change") & is_counted)))
-        .then(pl.lit("other"))
-        .otherwise(by_name.fill_null("other"))
-    )
+    # what a restore brings back was loaded before, and counts as no load
+    is_restore = (pl.col("operation").str.to_uppercase() == "RESTORE").fill_null(value=False)
+    # "WRITE" without a single file made nothing of what its name says, unless it deleted rows by delete files
+    is_empty = pl.col("files_added").is_not_null() & ((by_name == "append") | ((by_name == "change") & is_counted))
+    labels = {
+        "schema": pl.col("schema_changed") & ~first,
+        "maintenance": moves & ~pl.col("data_change"),
+        "change": moves & ((went > 0) | is_restore),
+        "append": moves,
+        "other": is_empty,
+    }
+    return first_label(labels, by_name.fill_null("other"))
 
 
 def _states_summed(commits: pl.DataFrame) -> pl.DataFrame:

@@ -9,6 +9,7 @@ import polars as pl
 from lakeview.model.findings import Severity
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.model.schema import leaf_name
+from lakeview.views.conform import conform, first_label
 from lakeview.views.schema.column_history import SchemaVersion
 from lakeview.views.schema.diff import Change, field_changes
 from lakeview.views.timeline.commits import on_branch
@@ -38,15 +39,8 @@ def events(timeline: pl.DataFrame, schemas: Sequence[SchemaVersion] | None = Non
     commits = pl.DataFrame(
         list(_schema_labels(schemas or [])), schema={"version": pl.Int64(), "event": pl.String()}, orient="row"
     )
-    rank = (
-        pl.when("suspicious")
-        .then(0)
-        .when(pl.col("lane") == "schema")
-        .then(1)
-        .when((pl.col("operation") == "RESTORE") | (pl.col("lane") == "append"))
-        .then(2)
-        .otherwise(3)
-    )
+    is_load = (pl.col("operation") == "RESTORE") | (pl.col("lane") == "append")
+    rank = first_label({0: "suspicious", 1: pl.col("lane") == "schema", 2: is_load}, 3)
     # of maintenance, what changed the number of files most is worth a name
     effect = (pl.col("files_removed").fill_null(0) - pl.col("files_added").fill_null(0)).abs()
     return (
@@ -61,8 +55,7 @@ def events(timeline: pl.DataFrame, schemas: Sequence[SchemaVersion] | None = Non
         .head(limit)
         .with_columns(taken_back=pl.col("taken_back_by").is_not_null())
         .sort("timestamp", maintain_order=True)
-        .select(EVENTS.names())
-        .cast(EVENTS)
+        .pipe(conform, EVENTS)
     )
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform
 from lakeview.views.sums import at_least, total, total_of
 from lakeview.views.timeline.live_intervals import with_positions
 
@@ -121,8 +122,7 @@ def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
         .join(
             line.select("version", "lane").rename({"version": "removed", "lane": "ended_by"}), on="removed", how="left"
         )
-        .select(FILE_LIVES.names())
-        .cast(FILE_LIVES)
+        .pipe(conform, FILE_LIVES)
     )
 
 
@@ -154,8 +154,7 @@ def life_cohorts(lives: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             low=(high - pl.col("height")).cast(pl.Int64, strict=False), high=high.cast(pl.Int64, strict=False)
         )
-        .select(COHORTS.names())
-        .cast(COHORTS)
+        .pipe(conform, COHORTS)
     )
 
 
@@ -201,6 +200,5 @@ def lives_by_commit(lives: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame
         .join(most, on="version", how="left", maintain_order="left")
         .reverse()
         .with_columns(live_share=pl.when(pl.col("bytes") > 0).then(pl.col("live_bytes") / pl.col("bytes")))
-        .select(LIVES_BY_COMMIT.names())
-        .cast(LIVES_BY_COMMIT)
+        .pipe(conform, LIVES_BY_COMMIT)
     )

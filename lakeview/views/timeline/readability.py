@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform, first_label
 from lakeview.views.thresholds import BASELINE_MIN, BASELINE_WINDOW, CADENCE_SPAN, JOB_GAP, LATE_TIMES
 from lakeview.views.units import count_text, format_range
 
@@ -30,18 +31,9 @@ def readability(versions: pl.DataFrame) -> pl.DataFrame:
     oldest_first = versions.reverse().with_columns(older_kept=pl.col("readable").cum_max())
     nothing_kept = ~pl.col("readable").any()
     newest = pl.int_range(pl.len()) == pl.len() - 1
-    state = (
-        pl.when(pl.col("readable").is_null())
-        .then(None)
-        .when("readable")
-        .then(pl.lit("kept"))
-        .when(pl.col("older_kept") | (nothing_kept & newest))
-        .then(pl.lit("broken"))
-        .otherwise(pl.lit("gone"))
-    )
-    return (
-        oldest_first.with_columns(state=state, until=pl.col("timestamp").shift(-1)).select(RIBBON.names()).cast(RIBBON)
-    )
+    labels = {"kept": "readable", "broken": pl.col("older_kept") | (nothing_kept & newest)}
+    state = pl.when(pl.col("readable").is_not_null()).then(first_label(labels, "gone"))
+    return oldest_first.with_columns(state=state, until=pl.col("timestamp").shift(-1)).pipe(conform, RIBBON)
 
 
 def readability_runs(ribbon: pl.DataFrame) -> pl.DataFrame:
@@ -58,7 +50,7 @@ def readability_runs(ribbon: pl.DataFrame) -> pl.DataFrame:
         .drop("run")
     )
     labels = [format_range(first, last) for first, last in runs.select("first", "last").iter_rows()]
-    return runs.with_columns(label=pl.Series(labels, dtype=pl.String())).select(RUNS.names()).cast(RUNS)
+    return runs.with_columns(label=pl.Series(labels, dtype=pl.String())).pipe(conform, RUNS)
 
 
 def runs_text(runs: pl.DataFrame, state: str, *, limit: int = 3) -> str | None:

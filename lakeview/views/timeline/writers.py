@@ -3,6 +3,7 @@
 import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
+from lakeview.views.conform import conform
 from lakeview.views.sums import total
 from lakeview.views.thresholds import BASELINE_MIN
 from lakeview.views.timeline.commits import on_branch
@@ -74,7 +75,7 @@ def writers(timeline: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
         .sort("commits", "last", "writer", descending=[True, True, False], nulls_last=True)
     )
     texts = map(_records_text, rows["records_added"], rows["records_exact"])
-    return rows.with_columns(records_text=pl.Series(list(texts), dtype=pl.String)).select(WRITERS.names()).cast(WRITERS)
+    return rows.with_columns(records_text=pl.Series(list(texts), dtype=pl.String)).pipe(conform, WRITERS)
 
 
 def writer_marks(timeline: pl.DataFrame) -> pl.DataFrame:
