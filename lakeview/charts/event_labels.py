@@ -27,8 +27,9 @@ def event_colours(events: pl.DataFrame, p: Palette) -> pl.Series:
     """The colour of each event's words and rule, by what it means: as of the mark of its commit."""
     lanes = {"append": p.green_text, "change": p.orange_text, "schema": p.violet_text, "maintenance": p.gray_text}
     lane_colour = pl.col("lane").replace_strict(lanes, default=p.gray_text, return_dtype=pl.String)
-    bad = {p.red_text: pl.col("suspicious") & ~pl.col("taken_back"), p.orange_text: "suspicious"}
-    return events.select(first_label(bad, lane_colour).alias("color")).to_series()
+    is_open = pl.col("suspicious") & ~pl.col("taken_back")
+    colour = first_label({p.red_text: is_open, p.orange_text: "suspicious"}, lane_colour)
+    return events.select(colour.alias("color")).to_series()
 
 
 def event_labels(events: pl.DataFrame, domain: tuple[datetime, datetime], p: Palette) -> AnyChart | None:

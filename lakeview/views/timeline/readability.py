@@ -31,8 +31,9 @@ def readability(versions: pl.DataFrame) -> pl.DataFrame:
     oldest_first = versions.reverse().with_columns(older_kept=pl.col("readable").cum_max())
     nothing_kept = ~pl.col("readable").any()
     newest = pl.int_range(pl.len()) == pl.len() - 1
-    labels = {"kept": "readable", "broken": pl.col("older_kept") | (nothing_kept & newest)}
-    state = pl.when(pl.col("readable").is_not_null()).then(first_label(labels, "gone"))
+    is_broken = pl.col("older_kept") | (nothing_kept & newest)
+    label = first_label({"kept": "readable", "broken": is_broken}, "gone")
+    state = pl.when(pl.col("readable").is_not_null()).then(label)
     return oldest_first.with_columns(state=state, until=pl.col("timestamp").shift(-1)).pipe(conform, RIBBON)
 
 
