@@ -64,17 +64,15 @@ def timeline_charts(
     if matching is not None:
         timeline = timeline.with_columns(matches=pl.col("version").is_in(matching.implode()))
     context = _PanelContext(p, domain, _marks(timeline, events, version, domain, p), pick, _band(span, domain))
-    lead = _MEASURES.get(measure or "rows", "records")
-    second = "files" if small or measure is None else "bytes" if lead != "bytes" else "records"
     inner, last = (time_axis(domain, labels=has_labels) for has_labels in (False, ribbon is None))
+    lead = _MEASURES.get(measure or "rows", "records")
     labels = None if events is None else event_labels(events, domain, p)
     panels = [] if labels is None else [labels]
     panels.append(_state(timeline, lead, 66 if lead == "records" else 52, inner, context, brush=brush))
-    panels.append(_state(timeline, second, 52, last if small else inner, context))
-    if not small and measure is not None:
-        panels.append(_flows(timeline, lead, inner, context))
-    if not small:
-        panels.append(_commits(timeline, checkpoints, last, context))
+    if small:
+        panels.append(_state(timeline, "files", 52, last, context))
+    else:
+        panels += [*_details(timeline, lead, inner, context, measure), _commits(timeline, checkpoints, last, context)]
     if ribbon is not None and not ribbon.is_empty():
         panels.append(ribbon_chart(ribbon, dark=dark, domain=domain, key=key, pick=pick))
     return panels
@@ -90,6 +88,16 @@ class _PanelContext:
     marks: pl.DataFrame
     pick: bool
     band: pl.DataFrame
+
+
+def _details(
+    timeline: pl.DataFrame, lead: str, x: alt.X, context: _PanelContext, measure: str | None
+) -> list[AnyChart]:
+    """The second state, and what was added and removed where a measure is chosen."""
+    if measure is None:
+        return [_state(timeline, "files", 52, x, context)]
+    second = "bytes" if lead != "bytes" else "records"
+    return [_state(timeline, second, 52, x, context), _flows(timeline, lead, x, context)]
 
 
 def _state(
