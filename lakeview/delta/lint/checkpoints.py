@@ -1,8 +1,7 @@
 """Do checkpoints, checksums and compactions say what the commits say?"""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -19,7 +18,6 @@ from lakeview.model.printable import count_text
 _BUDGET = 256 << 20
 """Bytes of checkpoints that are compared, newest first; one at least."""
 
-_T = TypeVar("_T")
 Pair = tuple[str, object, object]
 
 
@@ -77,24 +75,16 @@ def _disagreements(facts: LogFacts, files: CheckpointFiles, run: _Run) -> Iterat
     protocol, metadata = facts.newest_definition(span[0], span[-1])
     protocol, metadata = protocol or base_protocol, metadata or base_metadata
     own_protocol, own_metadata = actual.protocol_and_metadata()
-    yield from _action_differences("protocol", own_protocol, protocol, version_text, protocol_differences)
-    yield from _action_differences("metaData", own_metadata, metadata, lambda action: action.id, metadata_differences)
+    if protocol is not None and own_protocol is not None:
+        yield from protocol_differences(own_protocol, protocol)
+    elif protocol is not None:
+        yield "protocol", "none", version_text(protocol)
+    if metadata is not None and own_metadata is not None:
+        yield from metadata_differences(own_metadata, metadata)
+    elif metadata is not None:
+        yield "metaData", "none", metadata.id
     yield from _txns(facts, actual, older, span)
     yield from _domains(facts, actual, older, span)
-
-
-def _action_differences(
-    name: str,
-    actual: _T | None,
-    log_action: _T | None,
-    text: Callable[[_T], object],
-    differences: Callable[[_T, _T], Iterator[Pair]],
-) -> Iterator[Pair]:
-    """Where a checkpoint's action differs from that of the log, or is not there."""
-    if log_action is not None and actual is None:
-        yield name, "none", text(log_action)
-    elif log_action is not None and actual is not None:
-        yield from differences(actual, log_action)
 
 
 def _txns(facts: LogFacts, actual: Checkpoint, older: Checkpoint | None, span: range) -> Iterator[Pair]:

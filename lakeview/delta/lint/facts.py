@@ -20,7 +20,7 @@ from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.change_actions import decode_cdc
 from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.commit_rows import read_commits
-from lakeview.delta.log.commits import readable
+from lakeview.delta.log.commits import Definition, readable
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.log_segment import CheckpointFiles, checkpoints_of, complete_checkpoints
 from lakeview.delta.log.paths import LOG_FOLDER, canonical, decode_path
@@ -137,13 +137,13 @@ class LogFacts:
         """(version, metaData) of every metaData action of the commits."""
         return [(commit.version, action) for commit in self.records for action in commit.metadatas]
 
-    def newest_definition(self, first: int, last: int) -> tuple[Protocol | None, Metadata | None]:
+    def newest_definition(self, first: int, last: int) -> Definition:
         """The last protocol and the last metaData action of the commits from one version to another."""
-        own = [commit for commit in reversed(self._definitions) if first <= commit.version <= last]
-        return (
-            next((commit.protocol for commit in own if commit.protocol is not None), None),
-            next((commit.metadata for commit in own if commit.metadata is not None), None),
-        )
+        newest: Definition = None, None
+        for commit in self._definitions:
+            if first <= commit.version <= last:
+                newest = commit.protocol or newest[0], commit.metadata or newest[1]
+        return newest
 
     @cached_property
     def _definitions(self) -> list[CommitRecord]:
