@@ -54,6 +54,15 @@ def test_what_the_log_no_longer_tells_is_unknown_and_what_a_checkpoint_tells_is_
     assert counts(lv.open_table(history.address), 2) == (1, 1, 30, None, 3, None)
 
 
+def test_a_version_has_its_schema_whatever_of_the_log_was_read_before(history: DeltaHistory) -> None:
+    history.create().write(log_name(1), b'{"add": 3}\n')
+    table = lv.open_table(history.address)
+    assert table.history()["version"].to_list() == [1, 0], "the history notes that commit 1 is corrupt"
+    assert table.snapshot(1).schema == table.snapshot(0).schema
+    with pytest.raises(CorruptTableError, match="line 1"):
+        _ = table.snapshot(1).files
+
+
 def test_a_part_that_is_unknown_makes_the_sum_unknown(history: DeltaHistory) -> None:
     history.create().commit(add("a", records=1), add("b")).commit(remove("a"), remove("b"), remove("never"))
     table = lv.open_table(history.address)
