@@ -95,11 +95,11 @@ class Spool:
         met = self._names.gather(at) == names
         if self._places is not None:
             at = self._places.gather(at)
-        rows = actions.with_columns(at.alias("place")).filter(met).sort("place", maintain_order=True)
-        if not rows.height:
+        actions = actions.with_columns(at.alias("place")).filter(met).sort("place", maintain_order=True)
+        if not actions.height:
             return
-        places = rows["place"]
-        frame = pl.DataFrame([places, ACTION_STRUCTS[self._kind](rows, shape).alias(self._kind)])
+        places = actions["place"]
+        frame = pl.DataFrame([places, ACTION_STRUCTS[self._kind](actions, shape).alias(self._kind)])
         ends = [*places.search_sorted(self._starts[1:]), places.len()] if self._starts.len() > 1 else [places.len()]
         for group, (start, end) in enumerate(pairwise([0, *ends])):
             if start < end:
