@@ -10,7 +10,6 @@ from typing import Any, Literal, Self
 
 import polars as pl
 
-from lakeview.delta.log.actions import AddFile
 from lakeview.delta.write.assignments import Assignments, check_assignments
 from lakeview.delta.write.schema_changes import Path
 from lakeview.delta.write.target import Progress
@@ -146,21 +145,21 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int], adds: Sequence[AddFile]) -> dict[str, int]:
-    """operationMetrics of a merge, in the words of other engines."""
-    names = ["numSourceRows", "numTargetRowsInserted", "numTargetBytesAdded", "numTargetBytesRemoved"]
+def merge_metrics(files: Mapping[str, int], rows: Mapping[str, int]) -> dict[str, int]:
+    """operationMetrics of a merge, in the words of other engines; the commit counts files that come and go."""
+    names = ["numSourceRows", "numTargetRowsInserted"]
+    names += [f"numTarget{what}{done}" for what in ("Files", "Bytes") for done in ("Added", "Removed")]
     names += [
         f"numTargetRows{when}{did}" for when in ("", "Matched", "NotMatchedBySource") for did in ("Updated", "Deleted")
     ]
     counts = {name: rows.get(name, 0) for name in names} | dict(rows)
     return counts | {
         "numTargetRowsCopied": files.get("numCopiedRows", 0),
-        "numTargetFilesAdded": len([a for a in adds if a.deletion_vector is None]),
-        "numTargetFilesRemoved": files.get("numRemovedFiles", 0),
         "numTargetChangeFilesAdded": files.get("numAddedChangeFiles", 0),
-        "numTargetDeletionVectorsAdded": files.get("numDeletionVectorsAdded", 0),
-        "numTargetDeletionVectorsUpdated": files.get("numDeletionVectorsUpdated", 0),
-        "numTargetDeletionVectorsRemoved": files.get("numDeletionVectorsRemoved", 0),
+        **{
+            f"numTargetDeletionVectors{done}": files.get(f"numDeletionVectors{done}", 0)
+            for done in ("Added", "Updated", "Removed")
+        },
         "numOutputRows": counts["numTargetRowsInserted"]
         + counts["numTargetRowsUpdated"]
         + files.get("numCopiedRows", 0),

@@ -81,13 +81,12 @@ def merge_rows(txn: PendingCommit, merge: Merge, append: Callable[[pa.Table], No
         rows = MergeRows(merge, work)
         condition = rows.files_needed()
         txn.reads(pl.lit(value=True) if condition is None else condition)
-        before = len(txn.files.adds)
         files = txn.live_files(condition)
         rows.change(files, with_progress(files, _sizes(files), merge.progress))
         rows.insert(append)
         txn.entry.parameters.update(merge.parameters())
         txn.finish(work, {})
-        txn.entry.count(merge_metrics(work.counts, rows.counts, txn.files.adds[before:]))
+        txn.entry.count(merge_metrics(work.counts, rows.counts))
 
 
 @dataclass

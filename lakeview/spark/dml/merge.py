@@ -137,7 +137,7 @@ class _Merging:
             rows.update(outcome.counts)
             counts.update(outcome.row_outcome.counts)
         txn.take(done, {})
-        txn.entry.count(merge_metrics(counts, rows, txn.files.adds))
+        txn.entry.count(merge_metrics(counts, rows))
 
     def _condition(self) -> pl.Expr | None:
         """What rows of the table the merge can change, as a condition by which files are skipped."""
