@@ -8,7 +8,7 @@ from typing import Any
 
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.schemas import schema_text
-from lakeview.delta.features import READER_FEATURES, WRITER_FEATURES
+from lakeview.delta.features import READER_FEATURES
 from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions, json_text
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
@@ -21,7 +21,9 @@ from lakeview.delta.write.rules import (
     active_features,
     check_clustering,
     check_columns,
+    check_implemented,
     clustering_domain,
+    protocol_of,
     with_required,
 )
 from lakeview.delta.write.writer import ENGINE
@@ -257,17 +259,9 @@ def lowest_protocol(metadata: Metadata, address: str, more: Collection[str] = ()
     features that the metadata does not show."""
     features = with_required(active_features(metadata) | set(more))
     check_clustering(features, metadata.partition_columns or (), address)
-    if missing := sorted(features - WRITER_FEATURES):
-        raise UnsupportedTableError(
-            f"writing {address} would need the Delta writer feature {missing[0]}, which this writer does not implement",
-            fix="create the table without it, or with an engine that implements it",
-            place="protocol.writerFeatures",
-            kind="unsupported-writer-feature",
-        )
-    if features <= {"appendOnly"}:
-        return Protocol(1, 2)
-    reader = sorted(features & READER_FEATURES)
-    return Protocol(3, 7, reader, sorted(features)) if reader else Protocol(1, 7, None, sorted(features))
+    fix = "create the table without it, or with an engine that implements it"
+    check_implemented(features, f"writing {address} would need", fix)
+    return Protocol(1, 2) if features <= {"appendOnly"} else protocol_of(features, features & READER_FEATURES)
 
 
 _MARKER = re.compile(r"\.clone\.([0-9a-f]{32})\.tmp")

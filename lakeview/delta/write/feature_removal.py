@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.delta.data.column_rules import CLUSTERING
 from lakeview.delta.data.row_tracking import MATERIALIZED
 from lakeview.delta.data.type_widening import TYPE_CHANGES
-from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_READER_VERSION, MAX_WRITER_VERSION
+from lakeview.delta.features import LEGACY_WRITER_FEATURES, MAX_WRITER_VERSION
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, supported_features
 from lakeview.delta.log.commits import only
 from lakeview.delta.log.file_actions import file_actions
@@ -19,7 +19,7 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.properties import value
 from lakeview.delta.write.definition import ROW_TRACKING, SUSPENDED, Definition
 from lakeview.delta.write.row_ids import DOMAIN
-from lakeview.delta.write.rules import active_features, with_required
+from lakeview.delta.write.rules import active_features, protocol_of, with_required
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.printable import choices
 
@@ -220,10 +220,7 @@ def _lowest(protocol: Protocol, features: frozenset[str]) -> Protocol:
         implied_features.update(LEGACY_WRITER_FEATURES.get(version, ()))
         if implied_features == features:
             return Protocol(2 if mapping else 1, version)
-    readers = sorted(features.intersection(protocol.reader_features or ()) | mapping)
-    if readers:
-        return Protocol(MAX_READER_VERSION, MAX_WRITER_VERSION, readers, sorted(features))
-    return Protocol(1, MAX_WRITER_VERSION, None, sorted(features))
+    return protocol_of(features, features.intersection(protocol.reader_features or ()) | mapping)
 
 
 def _refusal(

@@ -122,18 +122,28 @@ def upgrade_protocol(protocol: Protocol, features: Collection[str], address: str
     additions = with_required(frozenset(features)) - current
     if not additions:
         return protocol
-    if missing := sorted(additions - WRITER_FEATURES):
+    check_implemented(additions, "this change needs", f"make the change to {address} with an engine that implements it")
+    features = current | additions
+    readers = features & READER_FEATURES | set(protocol.reader_features or ())
+    return protocol_of(features, readers, protocol.min_reader_version)
+
+
+def check_implemented(features: Collection[str], subject: str, fix: str) -> None:
+    """UnsupportedTableError if one of the features, which `subject` says what needs, is not written here."""
+    if missing := sorted(set(features) - WRITER_FEATURES):
         raise UnsupportedTableError(
-            f"this change needs the Delta writer feature {missing[0]}, which this writer does not implement",
-            fix=f"make the change to {address} with an engine that implements it",
+            f"{subject} the Delta writer feature {missing[0]}, which this writer does not implement",
+            fix=fix,
             place="protocol.writerFeatures",
             kind="unsupported-writer-feature",
         )
-    every = sorted(current | additions)
-    readers = sorted(set(every) & READER_FEATURES | set(protocol.reader_features or ()))
+
+
+def protocol_of(features: Collection[str], readers: Collection[str], reader_version: int = 1) -> Protocol:
+    """The protocol that names these features, and those that `readers` need; else it has this reader version."""
     if readers:
-        return Protocol(_TABLE_FEATURES, MAX_WRITER_VERSION, readers, every)
-    return Protocol(protocol.min_reader_version, MAX_WRITER_VERSION, None, every)
+        return Protocol(_TABLE_FEATURES, MAX_WRITER_VERSION, sorted(readers), sorted(features))
+    return Protocol(reader_version, MAX_WRITER_VERSION, None, sorted(features))
 
 
 def with_versions(protocol: Protocol, reader: int, writer: int, address: str) -> Protocol:
