@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -47,8 +47,6 @@ _TOGETHER_ROWS = 131_072
 
 FILES_AT_ONCE = 2
 """Files, or groups of small ones, that are read while the rows of one are changed."""
-_T = TypeVar("_T")
-_Item = TypeVar("_Item")
 
 _POSITION_FIELD = Field(POSITION, PrimitiveType("long"))
 
