@@ -54,19 +54,20 @@ def write_checkpoint(
     if not plan.is_present:
         work = part_work(table, plan)
         with SortedActions(plan, shape_of(work.definition), progress) as actions:
-            files = list(_write_files(table.storage, work, actions.groups()))
+            files = list(_write_files(table.storage, work, actions))
         finish_parts(table, plan, files)
     return plan.state.version
 
 
-def _write_files(storage: Storage, work: PartWork, groups: Iterable[Group]) -> Iterator[PartFile]:
+def _write_files(storage: Storage, work: PartWork, actions: SortedActions) -> Iterator[PartFile]:
     """Every part of a V1 checkpoint is a file, also one without actions; no sidecar is without any."""
     empty_parts = set(range(len(work.names)))
-    for part, of_part in groupby(groups if work.names else _by_sidecar(groups), key=itemgetter(0)):
+    groups = actions.groups() if work.names else _by_sidecar(actions.groups())
+    for part, of_part in groupby(groups, key=itemgetter(0)):
         empty_parts.discard(part)
-        yield work.write_file(storage, part, (group[1:] for group in of_part))
+        yield work.write_file(storage, part, actions.types, (group[1:] for group in of_part))
     for part in empty_parts:
-        yield work.write_file(storage, part, ())
+        yield work.write_file(storage, part, actions.types, ())
 
 
 def _by_sidecar(groups: Iterable[Group]) -> Iterator[Group]:

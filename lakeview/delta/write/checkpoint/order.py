@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lakeview.delta.log.file_actions import IDENTITY, not_replaced, rows_where
 from lakeview.delta.log.paths import encode_paths
 from lakeview.delta.log.replay import Replay
-from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Shape
+from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Shape, action_types
 from lakeview.delta.write.checkpoint.plan import CheckpointPlan
 from lakeview.delta.write.target import Progress
 
@@ -140,7 +140,7 @@ _FEW_BYTES = 1 << 20
 
 
 class SortedActions:
-    """The adds and unexpired removes of a state, as row groups in their order.
+    """The adds and unexpired removes of a state, as row groups in their order. `types`: those of the structs, by kind.
 
     `progress`: called with the actions of the row groups done, and of all. Few actions are read and sorted at once; of
     many, first the identities, then batches of the rest (`benches/bench_contention.py`: a checkpoint takes half the CPU
@@ -152,6 +152,7 @@ class SortedActions:
         self._progress = progress
         self._expired_before = plan.expired_before
         self._shape = shape
+        self.types = action_types(shape)
         self._newest = state.small_tail(shape.columns)
         self._stack = ExitStack()
         few = _few_actions(state, shape.columns, self._newest) if plan.parts == 1 else None

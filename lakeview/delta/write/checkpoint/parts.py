@@ -6,7 +6,7 @@ but with the actions of a part in memory at once.
 """
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
@@ -97,12 +97,14 @@ class PartWork:
         for actions in pieces:
             frames[actions.kind].append(pa.ipc.open_file(BytesIO(actions.data)).read_all())
         groups = ((kind, structs) for kind, tables in frames.items() for structs in _groups(tables, kind))
-        return self.write_file(self.access.open(self.root, self.roots), part, groups)
-
-    def write_file(self, storage: Storage, part: int, groups: Iterable[tuple[str, pa.Array]]) -> PartFile:
-        """Write the file of a part: of a V1 one with the actions that are no files, where it is the one that has them.
-        `groups`: kind and structs of each row group."""
         types = action_types(shape_of(self.definition))
+        return self.write_file(self.access.open(self.root, self.roots), part, types, groups)
+
+    def write_file(
+        self, storage: Storage, part: int, types: Mapping[str, pa.DataType], groups: Iterable[tuple[str, pa.Array]]
+    ) -> PartFile:
+        """Write the file of a part: of a V1 one with the actions that are no files, where it is the one that has them.
+        `types`: those of the structs, by kind; `groups`: kind and structs of each row group."""
         file = ActionFile({**STATE_ARROW_TYPES, **types} if self.names else types, self.definition.metadata.properties)
         if self.names and part == part_without_file(self.parts):
             file.write(action_columns(self.others))
