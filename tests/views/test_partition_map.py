@@ -75,22 +75,24 @@ def test_a_key_of_time_is_told_by_how_it_is_written(texts: list[str], grain: str
 @pytest.mark.parametrize(
     ("snapshot", "kind"),
     [
-        pytest.param(table((), None), "none", id="no key"),
-        pytest.param(table(("d",), "d=2024-01-01"), "time", id="a day"),
-        pytest.param(table(("c",), "c=AA"), "one", id="a name"),
-        pytest.param(table(("a", "b"), "a=1/b=2"), "pair", id="two"),
-        pytest.param(table(("a", "b", "c"), "a=1/b=2/c=3"), "many", id="three"),
+        pytest.param(table((), None), "bars", id="no key"),
+        pytest.param(table(("d",), "d=2024-01-01", "d=2024-02-14"), "bars", id="45 days"),
+        pytest.param(table(("d",), "d=2024-01-01", "d=2024-02-15"), "calendar", id="46 days"),
+        pytest.param(table(("m",), "m=2020-01", "m=2024-01"), "bars", id="49 months"),
+        pytest.param(table(("c",), "c=AA"), "bars", id="a name"),
+        pytest.param(table(("a", "b"), "a=1/b=2"), "heatmap", id="two"),
+        pytest.param(table(("a", "b", "c"), "a=1/b=2/c=3"), "treemap", id="three"),
     ],
 )
 def test_the_picture_goes_by_the_number_of_keys(snapshot: Snapshot, kind: str) -> None:
-    assert views.partitions.keys.partition_kind(snapshot.partition_columns, snapshot.files["partition_text"]) == kind
+    sizes = views.partitions.sizes.partition_sizes(snapshot)
+    assert views.partitions.layout.picture_kind(snapshot.partition_columns, sizes) == kind
 
 
 def test_a_text_null_is_no_step_in_time() -> None:
-    texts = pl.Series(["month=2023-11", "month=2024-02"])
-    kind = views.partitions.keys.partition_kind
-    assert kind(("month",), pl.concat([texts, pl.Series(["month=null"])])) == "time"
-    assert kind(("month",), pl.concat([texts, pl.Series(['month="null"'])])) == "one"
+    key = views.partitions.keys.time_key
+    assert key(pl.Series(["2023-11", "2024-02", "null"])) is not None
+    assert key(pl.Series(["2023-11", "2024-02", '"null"'])) is None
 
 
 def test_steps_in_time_show_what_is_missing() -> None:

@@ -12,9 +12,6 @@ from lakeview.app.row_links import row_pick
 from lakeview.app.session import OpenTable
 from lakeview.model.snapshot import Snapshot
 
-MOST_DAY_BARS = 45
-"""More days than this are a calendar."""
-
 
 def short_name(now: OpenTable) -> str:
     """The table's name for a sentence."""
@@ -88,73 +85,37 @@ def _by_keys(now: OpenTable, sizes: pl.DataFrame) -> list[tuple[list[str], pl.Da
 
 
 def _picture(now: OpenTable, keys: list[str], sizes: pl.DataFrame, suffix: str) -> None:
-    """A calendar, bars with gaps, a heatmap or a treemap, by how many keys there are; `suffix` of the chart's key."""
-    in_time = views.partitions.layout.time_partitions(keys, sizes)
-    kind = views.partitions.keys.partition_kind(keys, sizes["partition_text"])
-    arrivals, choice = now.look.arrivals(), chosen_partition(sizes)
-    if in_time is not None:
-        steps = in_time[1]
-        if _is_map(keys, sizes):
-            stack(
-                charts.partition_maps.partition_calendar(steps, selection=choice, dark=dark()),
-                key=f"partition-map{suffix}",
-                on_pick=pick,
-            )
-            return
-        bars = charts.partitions.partition_bars(
-            views.partitions.layout.with_gaps(sizes, steps),
-            keys=keys,
-            arrivals=arrivals,
-            selection=choice,
-            dark=dark(),
-        )
-        stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
-    elif kind == "pair":
-        cells = views.partitions.layout.partition_cells(keys, sizes)
-        if cells.is_empty():
-            bars = charts.partitions.partition_bars(sizes, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
-            stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
-            return
-        across, down = views.partitions.layout.axes(keys, sizes)
-        sizes_with_bounds = views.partitions.sizes.with_row_bounds(cells, now.snapshot)
-        heatmap = charts.partition_maps.partition_heatmap(
-            sizes_with_bounds,
+    """A calendar, a heatmap, a treemap, or bars with gaps; `suffix` of the chart's key."""
+    layout, maps = views.partitions.layout, charts.partition_maps
+    choice, kind = chosen_partition(sizes), layout.picture_kind(keys, sizes)
+    in_time = layout.time_partitions(keys, sizes)
+    if kind == "calendar" and in_time is not None:
+        pictures = maps.partition_calendar(in_time[1], selection=choice, dark=dark())
+    elif kind == "heatmap":
+        cells, (across, down) = layout.partition_cells(keys, sizes), layout.axes(keys, sizes)
+        pictures = maps.partition_heatmap(
+            views.partitions.sizes.with_row_bounds(cells, now.snapshot),
             (across, down),
-            axes=(
-                views.partitions.layout.axis_texts(cells["x"], across, sizes),
-                views.partitions.layout.axis_texts(cells["y"], down, sizes),
-            ),
+            axes=(layout.axis_texts(cells["x"], across, sizes), layout.axis_texts(cells["y"], down, sizes)),
             selection=choice,
             dark=dark(),
         )
-        stack(heatmap, key=f"partition-map{suffix}", on_pick=pick)
-    elif kind == "many":
+    elif kind == "treemap":
         rects = views.partitions.rectangles.partition_rects(keys, sizes)
-        treemap = charts.partition_maps.partition_treemap(rects, selection=choice, dark=dark())
-        stack(treemap, key=f"partition-map{suffix}", on_pick=pick)
+        pictures = maps.partition_treemap(rects, selection=choice, dark=dark())
     else:
-        numbers = views.partitions.layout.number_steps(keys, sizes)
-        rows = sizes if numbers is None else views.partitions.layout.with_gaps(sizes, numbers)
-        bars = charts.partitions.partition_bars(rows, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
-        stack(bars, key=f"partition-sizes{suffix}", on_pick=pick)
+        rows, arrivals = layout.with_missing(keys, sizes), now.look.arrivals()
+        pictures = charts.partitions.partition_bars(rows, keys=keys, arrivals=arrivals, selection=choice, dark=dark())
+    stack(pictures, key=f"partition-{'sizes' if kind == 'bars' else 'map'}{suffix}", on_pick=pick)
 
 
 def map_note(now: OpenTable, sizes: pl.DataFrame) -> str:
     """What the picture counts, and what a click does."""
     missing = len(views.partitions.sizes.missing_partitions(now.snapshot))
     gaps = f"{missing:,} missing in between; " if missing else ""
-    if not all(_is_map(*part) for part in _by_keys(now, sizes)):
+    if any(views.partitions.layout.picture_kind(*part) == "bars" for part in _by_keys(now, sizes)):
         return f"{gaps}{views.partitions.layout.sizes_note(sizes)}; a click opens the partition's history below"
     return f"{gaps}bytes, from the log; a click opens the partition's history below"
-
-
-def _is_map(keys: list[str], sizes: pl.DataFrame) -> bool:
-    """Whether the picture is a calendar, a heatmap or a treemap, and no row of bars."""
-    kind = views.partitions.keys.partition_kind(keys, sizes["partition_text"])
-    in_time = views.partitions.layout.time_partitions(keys, sizes)
-    if in_time is not None:
-        return in_time[0] == "day" and in_time[1].height > MOST_DAY_BARS
-    return kind == "many" or (kind == "pair" and not views.partitions.layout.partition_cells(keys, sizes).is_empty())
 
 
 def writes_note(writes: pl.DataFrame, sizes: pl.DataFrame) -> str:

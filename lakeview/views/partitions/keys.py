@@ -16,7 +16,6 @@ from lakeview.model.partition_texts import NULL, unescape
 from lakeview.model.snapshot import Snapshot
 
 Grain = Literal["year", "month", "day", "hour"]
-_Kind = Literal["none", "time", "one", "pair", "many"]
 
 _KEYED = "key_{}"
 """The columns of `partition_keys`: the user's names may be any."""
@@ -130,15 +129,6 @@ def key_pattern(names: Sequence[str]) -> str:
         return "^()$^"  # matches no text that a partition has
     longest_first = "|".join(pl.escape_regex(name) for name in sorted(names, key=len, reverse=True))
     return f"(^{'|/' if len(names) > 1 else ''})(?:{longest_first})="
-
-
-def partition_kind(names: Sequence[str], texts: pl.Series) -> _Kind:
-    """What picture partitions of these keys make: none, one key of time, one other key, a pair of keys, or many."""
-    if not names:
-        return "none"
-    if len(names) == 1:
-        return "time" if time_key(partition_keys(texts, names).to_series(0)) is not None else "one"
-    return "pair" if len(names) == 2 else "many"
 
 
 def time_key(texts: pl.Series) -> TimeKey | None:

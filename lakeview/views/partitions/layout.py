@@ -4,6 +4,7 @@ and what comes next."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 import polars as pl
 
@@ -49,6 +50,8 @@ PARTITION_CELLS = pl.Schema(
 """One row a pair of key values that has files; in the order of the partitions. `x`: the key with more values."""
 
 MOST_ACROSS, MOST_DOWN = 60, 60
+_MOST_DAY_BARS = 45
+"""More days than this are a calendar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,24 @@ def number_steps(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame | No
         return None
     every = whole_sequence(partition_keys(sizes["partition_text"], names).to_series(0))
     return pl.DataFrame({"partition_text": [f"{names[0]}={text}" for text in every]}) if every else None
+
+
+def picture_kind(names: Sequence[str], sizes: pl.DataFrame) -> Literal["bars", "calendar", "heatmap", "treemap"]:
+    """The picture of partitions by these keys: a calendar of many days, a heatmap of two keys, a treemap of more; bars
+    of all others."""
+    if len(names) > 2:
+        return "treemap"
+    if not partition_cells(names, sizes).is_empty():
+        return "heatmap"
+    in_time = time_partitions(names, sizes)
+    return "calendar" if in_time and in_time[0] == "day" and in_time[1].height > _MOST_DAY_BARS else "bars"
+
+
+def with_missing(names: Sequence[str], sizes: pl.DataFrame) -> pl.DataFrame:
+    """`with_gaps` of partitions by one key of time, whole numbers or buckets; PARTITION_SIZES of others as it is."""
+    in_time = time_partitions(names, sizes)
+    steps = number_steps(names, sizes) if in_time is None else in_time[1]
+    return sizes if steps is None else with_gaps(sizes, steps)
 
 
 def with_gaps(sizes: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
