@@ -9,7 +9,7 @@ import polars as pl
 from lakeview.charts.marks import picks, short_label_axis, texts, tooltips
 from lakeview.charts.palette import palette
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts
-from lakeview.views.units import format_moment, format_percent, format_version
+from lakeview.views.units import format_moment, format_percent, format_share, format_version
 
 _MOST_COLUMNS = 40
 _NAMED_VERSIONS = 6
@@ -49,10 +49,7 @@ def null_heatmap(
             "commit": rows["version"].cast(pl.String),
             "committed": texts(rows["timestamp"], format_moment),
             "value": rows["null_share"],
-            "share": [
-                share if share == "unknown" else f"{mark or ''} {share}".strip()
-                for share, mark in zip(map(format_percent, rows["null_share"]), rows["mark"], strict=True)
-            ],
+            "share": [format_share(*pair) for pair in rows.select("null_share", "mark").iter_rows()],
             "usual": texts(rows["usual"], format_percent),
             "unusual": rows["unusual"],
             "repaired": rows["version"].is_in(list(repaired_loads)),

@@ -14,7 +14,7 @@ from lakeview.charts.palette import Palette, palette
 from lakeview.charts.partitions import short_names
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts
 from lakeview.model.printable import shorten
-from lakeview.views.units import format_bytes, format_change, format_percent
+from lakeview.views.units import format_bytes, format_change, format_share
 
 _MOST_PARTITIONS = 40
 _MOST_COLUMNS = 30
@@ -126,10 +126,7 @@ def shift_chart(shift: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
 
 
 def _shares(rows: pl.DataFrame, side: str) -> list[str]:
-    return [
-        "unknown" if value is None else f"{mark or ''} {format_percent(value)}".strip()
-        for value, mark in rows.select(side, f"{side}_mark").iter_rows()
-    ]
+    return [format_share(*pair) for pair in rows.select(side, f"{side}_mark").iter_rows()]
 
 
 _MOST_ROWS = 60

@@ -83,14 +83,10 @@ def _in_words(columns: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_QUALITY as a terminal shows it."""
     import polars as pl
 
-    from lakeview.views.units import format_percent
-
     def shares(name: str, mark: str | None = None) -> list[str | None]:
         marks = [""] * columns.height if mark is None else columns[mark].to_list()
-        return [
-            None if share is None else f"{sign or ''} {format_percent(share)}".strip()
-            for share, sign in zip(columns[name].to_list(), marks, strict=True)
-        ]
+        pairs = zip(columns[name].to_list(), marks, strict=True)
+        return [None if pair[0] is None else lv.views.units.format_share(*pair) for pair in pairs]
 
     return pl.DataFrame(
         {

@@ -92,6 +92,11 @@ def format_percent(share: float | None) -> str:
     return _with_sign(figure, f"{text} %")
 
 
+def format_share(share: float | None, mark: str | None = None) -> str:
+    """`format_percent` behind the mark of a bound: `≤ 2.4 %`."""
+    return UNKNOWN if share is None else f"{mark or ''} {format_percent(share)}".strip()
+
+
 def percent_figure(share: float, decimals: int = 1) -> float:
     """A share of one in percent with so many decimals. What these would make 0 or 100, and is not, has two significant
     figures of its distance: 0.02, 99.98."""

@@ -174,10 +174,10 @@ def _picked_load(shares: pl.DataFrame, column: str) -> tuple[str, int] | None:
             st.markdown(":small[:gray[click a cell for its commit and rows]]")
             return None
         row = cell.row(0, named=True)
-        share, usual = (views.units.format_percent(row[name]) for name in ("null_share", "usual"))
-        mark = row["mark"] or ""
+        share = views.units.format_share(row["null_share"], row["mark"])
+        usual = views.units.format_percent(row["usual"])
         of = f"**{escape(heading_name(column))}** in {views.units.format_version(row['version'])}"
-        st.markdown(f"{of} &ensp; null {f'{mark} {share}'.strip()}, expected {usual}", width="content")
+        st.markdown(f"{of} &ensp; null {share}, expected {usual}", width="content")
         link("timeline", "Its commit", selection.link(commit=load))
         link("data", "Its rows", selection.link(version=row["version"], base=None, tab="Changes"))
     return column, row["version"]

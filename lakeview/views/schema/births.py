@@ -13,7 +13,7 @@ from lakeview.model.data_types import Field, StructType
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.views.schema.null_shares import counts_of
 from lakeview.views.sums import shown_bounds
-from lakeview.views.units import format_percent, format_version
+from lakeview.views.units import format_share, format_version
 
 Identity = tuple[str | int, ...]
 """What names a leaf column for good: its field ids, or the names it has in data files, without regard to case."""
@@ -132,10 +132,8 @@ def absent_shares(
         absences.append((name, min(count / over, 1.0), when, _MARKS[is_loose, is_partial]))
     schema = {"path": pl.String(), "absent_share": pl.Float64(), "absent": pl.String(), "mark": pl.String()}
     shares = pl.DataFrame(absences, schema=schema, orient="row").with_columns(shown_bounds("absent_share"))
-    texts = [
-        f"{mark} {format_percent(share)} {when}".strip()
-        for share, when, mark in shares.select("absent_share", "absent", "mark").iter_rows()
-    ]
+    rows_of_texts = shares.select("absent_share", "mark", "absent").iter_rows()
+    texts = [f"{format_share(share, mark)} {when}" for share, mark, when in rows_of_texts]
     return shares.with_columns(absent_text=pl.Series(texts, dtype=pl.String)).select(ABSENT_SHARES.names())
 
 
