@@ -16,11 +16,6 @@ SPANS = {"all": None, "last year": 365, "last 90 days": 90, "last 30 days": 30, 
 """What the timeline can be narrowed to, in days before the last commit."""
 
 
-def branches(now: OpenTable) -> pl.DataFrame:
-    """BRANCHES: every branch and tag, and how far it is from the default one."""
-    return views.timeline.branches.branches(now.frames.refs, now.frames.history)
-
-
 def place_off_the_line(now: OpenTable) -> str | None:
     """Where the version shown lies, if it is not on the line of versions that is shown."""
     rows = now.look.off_branch_commits().filter(pl.col("version") == now.version)
@@ -33,11 +28,6 @@ def schemas_up_to(now: OpenTable) -> pl.DataFrame:
     place = newest_first.index_of(now.version)
     schemas = now.frames.schemas
     return schemas if place is None else schemas.filter(pl.col("version").is_in(newest_first[place:].implode()))
-
-
-def versions(now: OpenTable) -> pl.DataFrame:
-    """VERSIONS of the line of versions that is shown, newest first; their readability is not examined."""
-    return now.look.on_branch(now.frames.of_log("versions"))
 
 
 def checkpoints(now: OpenTable) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 import polars as pl
 
 from lakeview import charts, views
-from lakeview.app import answers, columns, downloads, selection, widths
+from lakeview.app import columns, downloads, selection, widths
 from lakeview.app.components import BROKEN_LINES, MAX_ROWS, ROW_HEIGHT, card, dark, fold, frame, grid, stack, tile
 from lakeview.app.row_links import picked_marks, row_pick
 from lakeview.app.session import OpenTable
@@ -26,7 +26,7 @@ _DEFAULT = {"true": "new files", "false": ""}
 
 def branches(now: OpenTable) -> None:
     """Draws the card of branches and tags, and the log of current versions, if the table has any."""
-    refs = answers.branches(now)
+    refs = views.timeline.branches.branches(now.frames.refs, now.frames.history)
     if refs.is_empty():
         return
     downloads.offer("branches and tags", refs)

@@ -52,7 +52,7 @@ with errors.messages(here="quality"):
                 else:
                     panels.partition_table(now, parts)
 
-    rules = constraints.verdicts(now)
+    rules = now.look.constraints()
     with card("Constraints", constraints.note(now, rules), key="rules"):
         if rules.rules.is_empty():
             nothing("This table has no constraints.", "CHECK constraints, which every write must satisfy, appear here.")

@@ -19,7 +19,7 @@ if snapshot.num_files == 0:
             "See what happened",
         )
 else:
-    columns = clustering.clustering(now)
+    columns = now.look.clustering().columns
     note = clustering.sample_note(now)
     downloads.offer("columns", columns)
     first_line(f"{views.first_lines.pruning_line(columns)}{note}")

@@ -25,7 +25,7 @@ if columns.open:
                 )
             else:
                 panels.tree_table(tree)
-        constraints = panels.constraints(now)
+        constraints = views.schema.columns.constraints(now.snapshot.rules)
         if not constraints.is_empty():
             with card("Constraints", panels.constraints_note(constraints)):
                 panels.constraints_table(constraints)

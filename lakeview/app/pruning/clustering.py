@@ -14,19 +14,9 @@ NOTE = "files that a filter for one value opens: blue by their range, orange for
 COLUMN = "column"
 
 
-def clustering(now: OpenTable) -> pl.DataFrame:
-    """CLUSTERING of the version shown, the columns that skip most files first."""
-    return now.look.clustering().columns
-
-
 def sample_note(now: OpenTable) -> str:
     """By how many files the columns are ranked, where it is not by all."""
     return views.pruning.clustering.sample_note(now.look.clustering().sample_size, now.snapshot.num_files)
-
-
-def examples(now: OpenTable) -> list[str]:
-    """A few filters worth trying at the version shown."""
-    return list(now.look.clustering().examples)
 
 
 def picked_column(clustering: pl.DataFrame) -> str | None:

@@ -9,7 +9,6 @@ import streamlit as st
 from lakeview import charts, views
 from lakeview.app import columns, downloads, errors, selection
 from lakeview.app.components import dark, escape, frame, grid, heading_row, nothing, stack, tile
-from lakeview.app.pruning import clustering
 from lakeview.app.row_links import row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import link_widget, page_number
@@ -41,7 +40,7 @@ class FilterPlan:
 
 def typed_filter(now: OpenTable) -> str:
     """The filter as SQL text, kept in the URL; a few examples fill it in."""
-    examples = clustering.examples(now)
+    examples = now.look.clustering().examples
     where = st.text_input(
         "Where, in SQL",
         key=link_widget(WHERE),

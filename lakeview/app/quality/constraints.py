@@ -19,11 +19,6 @@ _WORDS = {
 }
 
 
-def verdicts(now: OpenTable) -> views.quality.verdicts.ConstraintVerdicts:
-    """What the statistics of the version shown prove of its constraints."""
-    return now.look.constraints()
-
-
 def note(now: OpenTable, rules: views.quality.verdicts.ConstraintVerdicts) -> str:
     """Where the verdicts come from; "" without a constraint."""
     if rules.rules.is_empty():

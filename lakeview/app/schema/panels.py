@@ -47,11 +47,6 @@ def tree(now: OpenTable) -> pl.DataFrame:
     return views.schema.tree.column_tree(now.look.columns().tree, rules, distinct)
 
 
-def constraints(now: OpenTable) -> pl.DataFrame:
-    """CONSTRAINTS of the version shown."""
-    return views.schema.columns.constraints(now.snapshot.rules)
-
-
 def constraints_note(rules: pl.DataFrame) -> str:
     """How many constraints there are, and what they do."""
     return f"{views.units.count_text(rules.height, 'constraint')} · a write that violates one is refused"
@@ -145,7 +140,7 @@ def compared_versions(now: OpenTable) -> tuple[Snapshot, Snapshot]:
 
 def _before_last_change(now: OpenTable) -> int:
     """The readable version just before the last change of the schema; the version shown if it never changed."""
-    newest_first = answers.versions(now)["version"]
+    newest_first = now.look.on_branch(now.frames.of_log("versions"))["version"]
     for change in reversed(answers.schemas_up_to(now)["version"].to_list()):
         place = newest_first.index_of(change)
         for version in newest_first.slice(0 if place is None else place + 1, 0 if place is None else 1):
