@@ -10,22 +10,17 @@ from lakeview.model.printable import shorten
 from lakeview.views.pipelines import RunOutcome, newest_nodes, range_edges, run_outcomes, version_name
 from lakeview.views.units import format_duration, format_moment, format_range, format_version
 
-SIGNS = {
-    RunOutcome.FAILED: "\N{MULTIPLICATION X}",
-    RunOutcome.INTERRUPTED: "\N{BLACK UP-POINTING TRIANGLE}",
-    RunOutcome.RUNNING: "\N{MIDDLE DOT}",
-    RunOutcome.ROWS_FAILED: "\N{BLACK DIAMOND}",
-    RunOutcome.SUCCEEDED: "\N{CHECK MARK}",
+_MARKS = {
+    RunOutcome.FAILED: ("\N{MULTIPLICATION X}", "cross", "red"),
+    RunOutcome.INTERRUPTED: ("\N{BLACK UP-POINTING TRIANGLE}", "triangle-up", "orange"),
+    RunOutcome.RUNNING: ("\N{MIDDLE DOT}", "stroke", "gray"),
+    RunOutcome.ROWS_FAILED: ("\N{BLACK DIAMOND}", "diamond", "orange"),
+    RunOutcome.SUCCEEDED: ("\N{CHECK MARK}", "circle", "blue"),
 }
-"""The sign of a run's outcome in tables; the picture has shapes for them."""
-
-_SHAPES = {
-    RunOutcome.FAILED: "cross",
-    RunOutcome.INTERRUPTED: "triangle-up",
-    RunOutcome.RUNNING: "stroke",
-    RunOutcome.ROWS_FAILED: "diamond",
-    RunOutcome.SUCCEEDED: "circle",
-}
+"""The sign of a run's outcome in tables, its shape and colour in the picture."""
+SIGNS = {outcome: sign for outcome, (sign, _, _) in _MARKS.items()}
+_UNKNOWN = _MARKS[RunOutcome.RUNNING]
+"""Of an outcome that a later version records."""
 _DAY_MS = 86_400_000
 _RUNS_HEIGHT, _BAR = 96, 5
 _MOST_OF_A_TABLE, _MOST_OF_A_LAYER = 8, 16
@@ -44,21 +39,15 @@ def run_bars(runs: pl.DataFrame, run_id: str | None = None, *, dark: bool = Fals
     days = took / _DAY_MS
     size, unit = span_unit(peak(days))
     outcomes = run_outcomes(runs)
-    colours = {
-        RunOutcome.FAILED: p.red,
-        RunOutcome.INTERRUPTED: p.orange,
-        RunOutcome.RUNNING: p.gray,
-        RunOutcome.ROWS_FAILED: p.orange,
-        RunOutcome.SUCCEEDED: p.blue,
-    }
+    marks = [_MARKS.get(outcome, _UNKNOWN) for outcome in outcomes]
     rows = pl.DataFrame(
         {
             "run_id": runs["run_id"],
             "started": runs["started"],
             "value": (days / size).fill_null(0.0),
             "zero": pl.repeat(0.0, runs.height, eager=True),
-            "shape": _by_outcome(outcomes, _SHAPES, "stroke"),
-            "color": _by_outcome(outcomes, colours, p.gray),
+            "shape": texts(marks, lambda mark: mark[1]),
+            "color": texts(marks, lambda mark: getattr(p, mark[2])),
             "bar": pl.Series([p.blue if run == run_id else p.quiet for run in runs["run_id"]], dtype=pl.String),
             "pipeline": texts(runs["pipeline"], str),
             "outcome": outcomes,
@@ -155,8 +144,3 @@ def _reads(first: int | None, last: int | None) -> str:
 
 def _duration(milliseconds: int | None) -> str:
     return "no end recorded" if milliseconds is None else format_duration(milliseconds)
-
-
-def _by_outcome(outcomes: pl.Series, values: dict[RunOutcome, str], other: str) -> pl.Series:
-    """The value of each outcome; an unknown one, of a later version, has `other`."""
-    return pl.Series([values.get(outcome, other) for outcome in outcomes], dtype=pl.String)

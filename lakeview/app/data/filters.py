@@ -150,12 +150,8 @@ def _moment(text: str) -> datetime:
 
 
 _CONVERTERS: Mapping[str, Callable[[str], object]] = {
-    "long": int,
-    "integer": int,
-    "short": int,
-    "byte": int,
-    "double": float,
-    "float": float,
+    **dict.fromkeys(("long", "integer", "short", "byte"), int),
+    **dict.fromkeys(("double", "float"), float),
     "boolean": _boolean,
     "date": lambda text: datetime.fromisoformat(text).date(),
     "timestamp": _moment,

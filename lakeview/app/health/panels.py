@@ -109,28 +109,20 @@ def _slider(retention: views.retention.simulation.Retention, longest: int) -> ti
 
 def _figures(retention: views.retention.simulation.Retention, done: views.retention.simulation.Simulation) -> None:
     freed_bytes = f"\N{GREATER-THAN OR EQUAL TO} {views.units.format_bytes(done.bytes)}"
+    share = None if done.share is None else f"{views.units.format_percent(done.share)} of old"
+    old = f"of {views.units.count_text(retention.files.height, 'old file')}" if retention.files.height else None
+    figures = (
+        ("Freed", freed_bytes if done.bytes else "nothing", share),
+        ("Files", f"{done.files:,}", old),
+        ("Versions lost", f"{done.versions:,}", f"{done.versions_left:,} stay"),
+    )
     with grid(90, 3):
-        st.metric(
-            "Freed",
-            views.units.UNKNOWN if done.is_unknown else freed_bytes if done.bytes else "nothing",
-            None if done.share is None else f"{views.units.format_percent(done.share)} of old",
-            delta_color="gray",
-            delta_arrow="off",
-        )
-        st.metric(
-            "Files",
-            views.units.UNKNOWN if done.is_unknown else f"{done.files:,}",
-            f"of {views.units.count_text(retention.files.height, 'old file')}" if retention.files.height else None,
-            delta_color="gray",
-            delta_arrow="off",
-        )
-        st.metric(
-            "Versions lost",
-            f"{done.versions:,}",
-            f"{done.versions_left:,} stay",
-            delta_color="orange" if done.versions else "gray",
-            delta_arrow="off",
-        )
+        for label, value, change in figures:
+            is_loss = label == "Versions lost"
+            text = views.units.UNKNOWN if done.is_unknown and not is_loss else value
+            st.metric(
+                label, text, change, delta_color="orange" if is_loss and done.versions else "gray", delta_arrow="off"
+            )
 
 
 def _longest(retention: views.retention.simulation.Retention) -> int:

@@ -163,14 +163,15 @@ def partition_findings(snapshot: Snapshot) -> list[Finding]:
     findings = []
     sizes = partition_sizes(snapshot)
     skew = partition_skew(sizes)
-    if skew.files_ratio is not None and skew.files_ratio >= SKEW_TIMES and skew.partitions > 2:
-        claim = f"{skew.most_files} has {skew.files_ratio:,.0f} times the files of its siblings"
-        evidence = f"{count_text(skew.most_files_count, 'file')}; median of all {skew.median_files:,}"
-        findings.append(finding("partition-file-skew", _weight(snapshot), claim, evidence, skew.most_files))
-    if skew.bytes_ratio is not None and skew.bytes_ratio >= SKEW_TIMES and skew.partitions > 2:
-        claim = f"{skew.largest} has {skew.bytes_ratio:,.0f} times the bytes of its siblings"
-        evidence = f"{format_bytes(skew.largest_bytes)}; median of all {format_bytes(skew.median_bytes)}"
-        findings.append(finding("partition-byte-skew", _weight(snapshot), claim, evidence, skew.largest))
+    in_files = f"{count_text(skew.most_files_count, 'file')}; median of all {skew.median_files:,}"
+    in_bytes = f"{format_bytes(skew.largest_bytes)}; median of all {format_bytes(skew.median_bytes)}"
+    for kind, what, ratio, partition, evidence in (
+        ("partition-file-skew", "files", skew.files_ratio, skew.most_files, in_files),
+        ("partition-byte-skew", "bytes", skew.bytes_ratio, skew.largest, in_bytes),
+    ):
+        if ratio is not None and ratio >= SKEW_TIMES and skew.partitions > 2:
+            claim = f"{partition} has {ratio:,.0f} times the {what} of its siblings"
+            findings.append(finding(kind, _weight(snapshot), claim, evidence, partition))
     median = skew.median_bytes
     if skew.partitions and median is not None and median < SMALL_FILE_BYTES and _weight(snapshot) is not Severity.NOTE:
         small = sizes.filter(pl.col("partition_text").is_not_null() & (pl.col("bytes") < SMALL_FILE_BYTES)).height
