@@ -46,6 +46,12 @@ def at_least(column: str) -> pl.Expr:
     return pl.col(column).cast(pl.Int128).sum().cast(pl.Int64, strict=False)
 
 
+FLOWS = pl.Schema(
+    {f"{what}_{way}": pl.Int64() for what in ("files", "bytes", "records") for way in ("added", "removed")}
+)
+"""What commits added and removed; `bytes` and `records` null where one of the files does not tell its own."""
+
+
 def flows(files: pl.DataFrame, by: pl.Expr | str, way: str, records: str = "records") -> pl.DataFrame:
     """`files`, `bytes` and `records`, each with the suffix `_way`, of FILES or LIFETIMES grouped by an expression."""
     return files.group_by(by).agg(

@@ -5,7 +5,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.conform import conform
 from lakeview.views.partitions.writes import in_folders
-from lakeview.views.sums import flows, total, total_of, zero_without_files
+from lakeview.views.sums import FLOWS, flows, total, total_of, zero_without_files
 from lakeview.views.timeline.lifetimes import continuations
 
 PARTITION_HISTORY = pl.Schema(
@@ -14,12 +14,7 @@ PARTITION_HISTORY = pl.Schema(
         "timestamp": UTC_MILLIS,
         "operation": pl.String(),
         "writer": pl.String(),
-        "files_added": pl.Int64(),
-        "files_removed": pl.Int64(),
-        "bytes_added": pl.Int64(),
-        "bytes_removed": pl.Int64(),
-        "records_added": pl.Int64(),
-        "records_removed": pl.Int64(),
+        **FLOWS,
         "files": pl.Int64(),
         "bytes": pl.Int64(),
         "records": pl.Int64(),

@@ -10,7 +10,7 @@ import polars as pl
 from lakeview.model.column_values import format_expression
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.conform import conform, first_label
-from lakeview.views.sums import total
+from lakeview.views.sums import FLOWS, total
 from lakeview.views.timeline.lifetimes import continuations
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION, mark_loads
 from lakeview.views.timeline.trend import states
@@ -26,12 +26,7 @@ TIMELINE = pl.Schema(
         "files": pl.Int64(),
         "bytes": pl.Int64(),
         "records": pl.Int64(),
-        "files_added": pl.Int64(),
-        "files_removed": pl.Int64(),
-        "bytes_added": pl.Int64(),
-        "bytes_removed": pl.Int64(),
-        "records_added": pl.Int64(),
-        "records_removed": pl.Int64(),
+        **FLOWS,
         "schema_changed": pl.Boolean(),
         "data_change": pl.Boolean(),
         "suspicious": pl.Boolean(),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from lakeview.views.sums import FLOWS
 from lakeview.views.timeline.commits import TIMELINE
 
 _MOST_POINTS = 480
@@ -14,8 +15,6 @@ MOST_MARKS = 480
 SAMPLED = pl.Schema({**TIMELINE, "commits": pl.Int64(), "partly": pl.Boolean()})
 """TIMELINE with how many commits a row stands for; `partly`: its sums are lower bounds, some commits lack counts.
 A column `matches` of the timeline (the commit passes the filters) is there as well: for a sum, whether any does."""
-
-_FLOWS = tuple(f"{kind}_{way}" for kind in ("files", "bytes", "records") for way in ("added", "removed"))
 
 
 def state_points(timeline: pl.DataFrame, measure: str) -> pl.DataFrame:
@@ -61,14 +60,14 @@ def flow_sums(timeline: pl.DataFrame, limit: int = _MOST_FLOWS) -> pl.DataFrame:
         return _whole(timeline)
     maintenance = pl.col("lane") == "maintenance"
     alone = maintenance.all()
-    flows = [pl.when(~maintenance | alone).then(f) if f.startswith("records") else pl.col(f) for f in _FLOWS]
+    flows = [pl.when(~maintenance | alone).then(f) if f.startswith("records") else pl.col(f) for f in FLOWS]
     sums = [
         pl.when(each.is_not_null().any()).then(each.cast(pl.Int128).sum().cast(pl.Int64, strict=False)).alias(f)
-        for f, each in zip(_FLOWS, flows, strict=True)
+        for f, each in zip(FLOWS, flows, strict=True)
     ]
-    counts = [f for f in _FLOWS if f.startswith("records")]
+    counts = [f for f in FLOWS if f.startswith("records")]
     is_unrecorded = pl.any_horizontal(pl.col(f).is_null() & (~maintenance | alone) for f in counts)
-    others = [pl.col(n).last() for n in TIMELINE if n not in (*_FLOWS, "lane")] + [
+    others = [pl.col(n).last() for n in TIMELINE if n not in (*FLOWS, "lane")] + [
         pl.col(n).any() for n in _further(timeline)
     ]
     lane = pl.when(alone).then(pl.col("lane").last()).otherwise(pl.col("lane").filter(~maintenance).last())
