@@ -36,6 +36,18 @@ _PARTITIONS = {
 _ENDS = ("before", "after")
 
 
+def rows_of(now: lv.Snapshot, where: str | None, columns: Sequence[str]) -> pl.LazyFrame:
+    """The rows of a version that satisfy a condition in SQL, of these columns, or all that can be read."""
+    import polars.selectors as cs
+
+    from lakeview.predicates import predicate
+
+    now.schema.require(columns)
+    rows = now.scan().drop(cs.by_name(*now.schema.unreadable))
+    rows = rows if where is None else rows.filter(predicate(where, now.schema))
+    return rows.select(cs.by_name(*columns)) if columns else rows
+
+
 @contextmanager
 def rows_read(what: str) -> Iterator[None]:
     """Within it polars' own errors are an InvalidRequestError: the rows cannot be ... (`what`)."""
@@ -66,17 +78,9 @@ def rows(
     limit: int,
 ) -> None:
     """Show rows at a version: the first ones, or the first that satisfy a condition. This reads data files."""
-    import polars.selectors as cs
-
-    from lakeview.predicates import predicate
-
-    now = snapshot_named(table, version, at, ref)
-    now.schema.require(columns)
-    scan = now.scan().drop(cs.by_name(*now.schema.unreadable))
-    if where is not None:
-        scan = scan.filter(predicate(where, now.schema))
+    rows = rows_of(snapshot_named(table, version, at, ref), where, columns)
     with rows_read("read"):
-        frame = (scan.select(cs.by_name(*columns)) if columns else scan).head(limit).collect()
+        frame = rows.head(limit).collect()
     echo_frame(frame, machine, "no rows" if where is None else printable(f"no rows where {where}"), is_data=True)
 
 

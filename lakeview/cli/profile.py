@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakeview.cli.commands import command, open_address
-from lakeview.cli.look import columns_option, rows_read, where_option
+from lakeview.cli.look import columns_option, rows_of, rows_read, where_option
 from lakeview.cli.text import as_json, echo_frame
 from lakeview.cli.versions import version_number, version_option
 from lakeview.jobs import Progress, Request, SparkJobs
@@ -74,18 +74,11 @@ def _in_percent(frame: pl.DataFrame) -> pl.DataFrame:
 def _by_polars(
     table: Table, version: int | None, where: str | None, columns: tuple[str, ...]
 ) -> tuple[pl.DataFrame, int]:
-    import polars.selectors as cs
-
-    from lakeview.predicates import predicate
     from lakeview.views.data.profile import profile as profile_rows
 
-    snapshot = table.snapshot(version)
-    snapshot.schema.require(columns)
-    rows = table.scan(snapshot.version).drop(cs.by_name(*snapshot.schema.unreadable))
-    if where is not None:
-        rows = rows.filter(predicate(where, snapshot.schema))
+    rows = rows_of(table.snapshot(version), where, columns)
     with rows_read("profiled"):
-        return profile_rows(rows.select(cs.by_name(*columns)) if columns else rows)
+        return profile_rows(rows)
 
 
 def _on_spark(request: Request, master: str | None) -> tuple[pl.DataFrame, int]:
