@@ -20,7 +20,7 @@ SENTENCE = "See what a lakehouse table went through, and whether you can trust i
 _ORDER = ("state", "broken", "attention", "late", "bytes", "name")
 _GLANCE = pl.Schema(
     {name: views.lake.LAKE[name] for name in _ORDER}
-    | dict.fromkeys(("table", "format", "latest", "rows", "size", "last", "verdict"), pl.String())
+    | dict.fromkeys(("table", "format", "rows", "size", "last", "verdict"), pl.String())
 )
 """One row a table: by what it is ordered, as in LAKE, and what is shown."""
 _MAX_LISTED = 200
@@ -219,7 +219,6 @@ def _at_a_glance(offer: tables.Offer) -> dict[str, Any]:
         "bytes": snapshot.size_bytes,
         "table": offer.label,
         "format": now.table.format.capitalize(),
-        "latest": views.units.format_version(now.latest),
         "rows": views.sums.rows_text(snapshot, exact=True),
         "size": views.units.format_bytes(snapshot.size_bytes),
         "last": "none" if rhythm.age is None else f"{views.units.format_age(rhythm.age)} ago",

@@ -48,8 +48,8 @@ def audit(now: OpenTable, timeline: pl.DataFrame) -> None:
 
 def _cost(now: OpenTable) -> str:
     log = now.look.frames.of_log("log files")
-    size = None if log.is_empty() else int(log["size"].sum())
-    return f"reads up to {views.units.count_text(log.height, 'file')}, {views.units.format_bytes(size)}"
+    size = views.units.format_bytes(views.overview.log_size(log))
+    return f"reads up to {views.units.count_text(log.height, 'file')}, {size}"
 
 
 def _violations(rows: pl.DataFrame, *, is_all_proven: bool) -> None:
