@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +22,7 @@ from lakeview.inspection.schemas import SCHEMA_CHANGES
 from lakeview.inspection.statistics import FIRST_COLUMNS
 from lakeview.model.errors import InvalidRequestError, LakeviewError, VersionNotFoundError
 from lakeview.model.frames import PLAN
+from lakeview.storage import Storage
 from lakeview.views.health.findings import FINDINGS, findings_frame
 from tests.builders.actions import add
 from tests.builders.history import DeltaHistory
@@ -27,6 +30,7 @@ from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
+PACKAGE = str(Path(lv.__file__).parent)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,30 @@ def grown(root: Path) -> IcebergHistory:
     for month in (1, 2):
         history.append(f"load-{month}", [{"month": month, "carrier": carrier} for carrier in ("AA", "B6", "UA")])
     return history
+
+
+def test_a_question_passes_few_functions_on_its_way_to_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted in the stack of the first read: functions of the library, that read included, and no page's."""
+    history = DeltaHistory(tmp_path).create({"a": "long"}).commit(add("f", stats={"numRecords": 1})).checkpoint(1)
+    depths: list[int] = []
+
+    def note_depth(_: Storage, kind: str, times: int = 1) -> None:
+        frames = [frame for frame, _ in traceback.walk_stack(sys._getframe(1))]
+        depths.append(sum(frame.f_code.co_filename.startswith(PACKAGE) for frame in frames))
+
+    def depth(ask: Callable[[Inspection], object]) -> int:
+        look = lv.inspect(lv.open_table(history.address))
+        _ = look.snapshot
+        depths.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(Storage, "count", note_depth)
+            ask(look)
+        return depths[0]
+
+    assert depth(lambda look: look.snapshot.files) <= 12, "the files of a version"
+    assert depth(lambda look: look.file_verdicts("a = 1")) <= 15, "the plan of a filter"
 
 
 def test_every_answer_has_the_declared_columns(look: Inspection) -> None:

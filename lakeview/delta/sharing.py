@@ -1,8 +1,8 @@
 """The facade of Delta for Delta Sharing: the only module of this reader that `lakeview.sharing` imports.
 
 The server takes a table's actions as its log records them (`ChangeLog`, `file_features`, `vector_path`). The client
-gets actions without a log: `read_head` checks a table's protocol and metadata, and `ListedFiles` and `change_scan` make
-file listings, statistics and rows of its actions.
+gets actions without a log: `read_head` checks a table's protocol and metadata, and `listed_files` and `change_scan`
+make file listings, statistics and rows of its actions.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,12 +13,9 @@ import polars as pl
 from lakeview.delta.change_log import ChangedFile, ChangeLog, CommitChanges, FileAction
 from lakeview.delta.data.changes import ChangeScan, Columns, change_files
 from lakeview.delta.data.deletion_vectors import vector_file
-from lakeview.delta.data.files import DeltaLoader, files_frame
+from lakeview.delta.data.files import VersionFiles
 from lakeview.delta.data.partition_values import parse_values, partition_fields
-from lakeview.delta.data.row_tracking import tracked_schema
-from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.schemas import schema_text, table_schema
-from lakeview.delta.data.statistics import physical_leaves, table_statistics
 from lakeview.delta.data.type_widening import check_type_changes, incompatibility, type_changes
 from lakeview.delta.features import READER_FEATURES, check_readable, column_mapping_mode
 from lakeview.delta.log.actions import (
@@ -37,7 +34,7 @@ from lakeview.delta.log.commits import Commit, without_nulls
 from lakeview.delta.log.file_actions import FILE_ACTIONS, file_actions, vector_value
 from lakeview.delta.log.paths import LOG_FOLDER, decode_path, encode_path
 from lakeview.delta.log.record_counts import records
-from lakeview.delta.log.state import StatisticsReader
+from lakeview.delta.log.state import StatisticsReader, with_statistics
 from lakeview.delta.maintenance import delete_old, maintain
 from lakeview.delta.table import DeltaTable
 from lakeview.model.column_values import moments
@@ -51,10 +48,10 @@ from lakeview.model.type_tree import fields_below, nodes
 
 __all__ = [
     "CLIENT_FEATURES", "LOG_FOLDER", "Action", "AddCDCFile", "AddFile", "ChangeLog", "ChangeScan", "ChangedFile",
-    "CommitChanges", "DeletionVectorDescriptor", "DeltaTable", "FileAction", "Format", "ListedFiles", "Long",
-    "Metadata", "Protocol", "RemoveFile", "TableHead", "change_scan", "check_type_changes", "decode_path",
-    "delete_old", "encode_path", "file_features", "is_replaced", "listing", "live_lifetimes", "maintain",
-    "parse_values", "read_head", "schema_text", "vector_path", "vector_value", "without_nulls",
+    "CommitChanges", "DeletionVectorDescriptor", "DeltaTable", "FileAction", "Format", "Long", "Metadata",
+    "Protocol", "RemoveFile", "TableHead", "VersionFiles", "change_scan", "check_type_changes", "decode_path",
+    "delete_old", "encode_path", "file_features", "is_replaced", "listed_files", "listing", "live_lifetimes",
+    "maintain", "parse_values", "read_head", "schema_text", "vector_path", "vector_value", "without_nulls",
 ]  # fmt: skip
 
 CLIENT_FEATURES = frozenset(name for name in READER_FEATURES if name not in ("v2Checkpoint", "vacuumProtocolCheck"))
@@ -140,59 +137,35 @@ def listing(actions: Iterable[tuple[int, Action]], root: str) -> pl.DataFrame:
     return files.with_columns(records(files["stats"], None))
 
 
-class ListedFiles:
-    """The files of a table that another source than its log lists. Implements `delta.log.state.TableState`.
+def listed_files(head: TableHead, load: Callable[[], pl.DataFrame]) -> VersionFiles:
+    """The files of a table that another source than its log lists. `load` gives them as `listing` does, and is called
+    each time that they are needed."""
+    return VersionFiles(_ListedActions(head, load), head.schema, head.partitions, head.address)
 
-    `load` gives them as `listing` does, and is called each time that they are needed.
-    """
+
+class _ListedActions:
+    """Implements `delta.log.state.TableState`; arguments as of `listed_files`."""
 
     def __init__(self, head: TableHead, load: Callable[[], pl.DataFrame]) -> None:
-        self._head = head
         self._load = load
         self.properties = head.properties
         self.table_protocol = head.protocol
 
-    def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
-        """As `TableState.adds`."""
-        frame = self._load()
+    def adds(self, columns: Sequence[str]) -> pl.DataFrame:
         names = dict.fromkeys(["key", "path", "deletion_vector", "deleted_records", *columns])
-        adds = frame.select([c for c in names if c in _LISTING])
-        return adds if statistics is None else adds.with_columns(statistics.read(frame["stats"], None, frame.height))
+        return self._load().select([c for c in names if c in _LISTING])
+
+    def adds_with_statistics(self, columns: Sequence[str], reader: StatisticsReader) -> pl.DataFrame:
+        return with_statistics(self.adds(list(dict.fromkeys([*columns, "stats"]))), columns, reader)
 
     def removes(self) -> pl.DataFrame:
-        """FILE_ACTIONS, empty: a list of live files has no tombstones."""
-        return pl.DataFrame(schema=FILE_ACTIONS)
+        return pl.DataFrame(schema=FILE_ACTIONS)  # a list of live files has no tombstones
 
     def transactions(self) -> pl.DataFrame:
-        """TRANSACTIONS, empty."""
         return pl.DataFrame(schema=TRANSACTIONS)
 
     def domain_metadata(self) -> pl.DataFrame:
-        """DOMAIN_METADATA, empty."""
         return pl.DataFrame(schema=DOMAIN_METADATA)
-
-    def loader(self) -> DeltaLoader:
-        """What fills a Snapshot of these files."""
-        return DeltaLoader(self, self._head.schema, self._head.partitions)
-
-    def files(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """FILES with these columns, or all."""
-        return files_frame(self, self._head.partitions, columns)
-
-    def statistics(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """STATISTICS. InvalidRequestError for a column that the schema does not have."""
-        partitions = [f.name for f in self._head.partitions]
-        return table_statistics(self, physical_leaves(self._head.schema, columns, partitions))
-
-    def scan(self) -> Scan:
-        """The files, ready to be pruned."""
-        return Scan(self, self._head.schema, self._head.partitions, self._head.address)
-
-    def tracked_scan(self) -> tuple[Scan, Schema]:
-        """The scan with the columns of row tracking, and its schema. InvalidRequestError if rows are not tracked."""
-        head = self._head
-        schema = tracked_schema(head.schema, head.protocol, head.properties, head.address)
-        return Scan(self, head.schema, head.partitions, head.address, tracked_schema=schema), schema
 
 
 def live_lifetimes(files: pl.DataFrame, statistics: pl.DataFrame | None) -> pl.DataFrame:

@@ -2,12 +2,11 @@
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from lakeview.delta.data.partition_values import partition_fields
 from lakeview.delta.data.readability import check_data_files
 from lakeview.delta.data.schemas import table_schema
-from lakeview.delta.data.statistics import Leaf, physical_leaves
 from lakeview.delta.features import check_readable, column_mapping_mode, supports_column_mapping
 from lakeview.delta.log.definitions import newest_in_commit_start
 from lakeview.delta.log.log_segment import LogSegment
@@ -75,10 +74,6 @@ class States:
             before, after = self._replay(version - 1), self._replay(version)
             if _is_mapped(before) != _is_mapped(after):
                 yield self.schema(before), self.schema(after)
-
-    def leaves(self, state: Replay, columns: Sequence[str] | None) -> list[Leaf]:
-        """The columns that have statistics in a state; errors as `physical_leaves`."""
-        return physical_leaves(self.schema(state), columns, state.metadata.partition_columns or ())
 
     def require_parquet(self, state: Replay) -> None:
         """UnsupportedTableError if the rows of a state are in files of another format, or of types changed wrongly."""

@@ -12,12 +12,11 @@ import polars as pl
 
 from lakeview.delta.data.change_range import change_scan, commit_range
 from lakeview.delta.data.ends import end_difference
-from lakeview.delta.data.files import DeltaLoader, files_frame
+from lakeview.delta.data.files import VersionFiles
 from lakeview.delta.data.lifetimes import with_statistics
 from lakeview.delta.data.readability import listed_versions, readable_versions
-from lakeview.delta.data.row_tracking import tracked_schema
 from lakeview.delta.data.scan import Scan
-from lakeview.delta.data.statistics import string_prefix, table_statistics
+from lakeview.delta.data.statistics import physical_leaves, string_prefix
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.commits import raw_actions
 from lakeview.delta.log.history import History
@@ -83,8 +82,8 @@ class DeltaTable(Operations, TableDisplay):
         which version is the latest only the catalog knows, and asking for it is an UnsupportedTableError.
         """
         state = self.state(version, at, ref)
-        loader = DeltaLoader(state, self._states.schema(state), self._states.partitions(state))
-        return Snapshot(self._states.describe(state), loader, table=self)
+        files = self._files(state)  # raises what keeps it from being read first
+        return Snapshot(self._states.describe(state), files, table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: at most `limit`, of versions below `before`. Works with any protocol.
@@ -119,16 +118,13 @@ class DeltaTable(Operations, TableDisplay):
         return pl.DataFrame(rows, schema=ACTIONS, orient="row")
 
     def files(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        state = self.state(version)
-        return files_frame(state, self._states.partitions(state), columns)
+        return self._files(self.state(version)).files(columns)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        state = self.state(version)
-        return table_statistics(state, self._states.leaves(state, columns))
+        return self._files(self.state(version)).statistics(columns)
 
     def sampled_statistics(self, version: int | None, share: float) -> pl.DataFrame:
-        state = self.state(version)
-        return table_statistics(state, self._states.leaves(state, None), share)
+        return self._files(self.state(version)).statistics(None, share)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         lives = self._history.lifetimes()
@@ -144,7 +140,8 @@ class DeltaTable(Operations, TableDisplay):
 
     def _with_statistics(self, lives: pl.DataFrame, columns: Sequence[str], *, of_all: bool) -> pl.DataFrame:
         state = self.state()
-        leaves, prefix = self._states.leaves(state, columns), string_prefix(state.properties)
+        leaves = physical_leaves(self._states.schema(state), columns, state.metadata.partition_columns or ())
+        prefix = string_prefix(state.properties)
         return with_statistics(lives, self.log, self._history.bases(), leaves, prefix, of_all=of_all)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
@@ -153,7 +150,7 @@ class DeltaTable(Operations, TableDisplay):
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         state = self.state(version)
-        size = listed_size(files_frame(state, self._states.partitions(state), ["path", "size"]), path, self.address)
+        size = listed_size(self._files(state).files(["path", "size"]), path, self.address)
         by_id = column_mapping_mode(state.table_protocol, state.properties) == "id"
         return physical_file(self.storage, path, size, self._states.schema(state), "id" if by_id else "name")
 
@@ -176,12 +173,8 @@ class DeltaTable(Operations, TableDisplay):
         """
         state = self.state(version, at, ref)
         self._states.require_parquet(state)
-        schema = self._states.schema(state)
-        if not row_tracking:
-            return lazy_rows(of_files(self._scan(state).tasks, paths), schema, self.storage)
-        all_columns = tracked_schema(schema, state.table_protocol, state.properties, self.address)
-        scan = Scan(state, schema, self._states.partitions(state), self.address, tracked_schema=all_columns)
-        return lazy_rows(of_files(scan.tasks, paths), all_columns, self.storage)
+        scan = self._files(state).tracked_scan() if row_tracking else self._scan(state)
+        return lazy_rows(of_files(scan.tasks, paths), scan.schema, self.storage)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None
@@ -231,11 +224,13 @@ class DeltaTable(Operations, TableDisplay):
 
     # -- inside
 
+    def _files(self, state: Replay) -> VersionFiles:
+        return VersionFiles(state, self._states.schema(state), self._states.partitions(state), self.address)
+
     def _scan(self, state: Replay) -> Scan:
         scan = self._last_scan
         if scan is None or scan.state is not state:
-            scan = Scan(state, self._states.schema(state), self._states.partitions(state), self.address)
-            self._last_scan = scan  # for what it has read
+            scan = self._last_scan = self._files(state).scan()  # for what it has read
         return scan
 
     def _difference(self, base: int, version: int | None) -> RangeRead:

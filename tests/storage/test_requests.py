@@ -148,7 +148,7 @@ def test_the_folder_is_listed_while_the_log_is_read(delta: tuple[str, dict[str, 
 def test_a_checkpoint_that_is_larger_than_listed_does_not_stay_in_memory(store: Storage) -> None:
     store.put("large", b"a" * (TAIL + 1))
     cache = SmallFiles(2 * TAIL, len)
-    with ParquetActions(store, "large", 1_000, "large", cache)._handle() as handle:
+    with ParquetActions(store, "large", 1_000)._small_file(cache) as handle:
         assert len(handle.read()) == TAIL + 1
     assert not len(cache)
 

@@ -249,7 +249,7 @@ def unbroken_runs(versions: Sequence[int], bases: Collection[int]) -> Iterator[r
 def _from_checkpoint(log: TableLog, group: list[CommitRecord], events: pl.DataFrame, checkpoint: Checkpoint) -> Run:
     try:
         adds = checkpoint.adds(["size", "records", "base_row_id"])
-        protocol, metadata = checkpoint.protocol_and_metadata()
+        protocol, metadata = checkpoint.definition
         domains = checkpoint.domains()
     except (*UNREADABLE, VersionNotFoundError):
         return Run(log, group, events, None)

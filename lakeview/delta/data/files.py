@@ -1,4 +1,4 @@
-"""Live add actions to FILES, and the loader that fills a Delta Snapshot."""
+"""Live add actions to FILES, and all that is read of the files of one version."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,9 @@ import polars as pl
 
 from lakeview.delta.data.column_rules import rules
 from lakeview.delta.data.partition_values import partition_columns, partition_text
+from lakeview.delta.data.row_tracking import tracked_schema
+from lakeview.delta.data.scan import Scan
+from lakeview.delta.data.statistics import LeafStatistics, physical_leaves, statistics_of, string_prefix
 from lakeview.delta.log.state import TableState
 from lakeview.model.arguments import file_columns
 from lakeview.model.column_values import moments, sizes
@@ -32,16 +35,64 @@ _ASKED_BY_NAME = ("base_row_id", "default_row_commit_version")
 """Columns beyond FILES, of Delta's own: of tables that track their rows."""
 
 
-def files_frame(replay: TableState, partitions: Sequence[Field], columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """FILES at a version with these columns, in this order; only what they need is read from the log.
+class VersionFiles(SnapshotLoader):
+    """The files of a Delta table at one version, as listings, statistics and scans, and what else a Snapshot loads.
 
-    `base_row_id` and `default_row_commit_version` (i64?) are there when asked for by name.
-    InvalidRequestError for a column FILES does not have, or one that is named twice.
+    `state`: the table at that version, from which each is read when it is asked for; `partitions`: the partition
+    columns of `schema`; `root`: the table's address.
     """
-    names = [c for c in (*FILES.names()[:5], "partition", *FILES.names()[5:]) if partitions or c != "partition"]
-    columns = names if columns is None else file_columns(columns, [*names, *_ASKED_BY_NAME])
-    adds = replay.adds(sorted({need for c in columns for need in _NEEDS[c]}))
-    return pl.DataFrame([_column(adds, c, partitions) for c in columns])
+
+    def __init__(self, state: TableState, schema: Schema, partitions: Sequence[Field], root: str) -> None:
+        self.state = state
+        self.schema = schema
+        self._partitions = partitions
+        self._root = root
+
+    def files(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """FILES with these columns, in this order, or all; only what they need is read from the log.
+
+        `base_row_id` and `default_row_commit_version` (i64?) are there when asked for by name.
+        InvalidRequestError for a column FILES does not have, or one that is named twice.
+        """
+        partitions = self._partitions
+        names = [c for c in (*FILES.names()[:5], "partition", *FILES.names()[5:]) if partitions or c != "partition"]
+        columns = names if columns is None else file_columns(columns, [*names, *_ASKED_BY_NAME])
+        adds = self.state.adds(sorted({need for c in columns for need in _NEEDS[c]}))
+        return pl.DataFrame([_column(adds, c, partitions) for c in columns])
+
+    def statistics(self, columns: Sequence[str] | None = None, share: float = 1.0) -> pl.DataFrame:
+        """STATISTICS of these columns, or all, of the files or about this share of them; partition columns have none.
+        InvalidRequestError for a column that the schema does not have."""
+        leaves = physical_leaves(self.schema, columns, [field.name for field in self._partitions])
+        reader = LeafStatistics(leaves, string_prefix(self.state.properties), share)
+        adds = self.state.adds_with_statistics([], reader)
+        return statistics_of(adds.filter(pl.col("statistics").is_not_null()) if reader.is_sample else adds, leaves)
+
+    def scan(self) -> Scan:
+        """The files, ready to be pruned."""
+        return Scan(self.state, self.schema, self._partitions, self._root)
+
+    def tracked_scan(self) -> Scan:
+        """The scan with the columns of row tracking. InvalidRequestError if rows are not tracked."""
+        schema = tracked_schema(self.schema, self.state.table_protocol, self.state.properties, self._root)
+        return Scan(self.state, self.schema, self._partitions, self._root, tracked_schema=schema)
+
+    def tombstones(self) -> pl.DataFrame:
+        """TOMBSTONES."""
+        removes = self.state.removes().rename({"modified": "deleted"})
+        return removes.with_columns(moments("deleted"), sizes()).select(TOMBSTONES.names())
+
+    def transactions(self) -> pl.DataFrame:
+        """TRANSACTIONS."""
+        return self.state.transactions()
+
+    def domain_metadata(self) -> pl.DataFrame:
+        """DOMAIN_METADATA."""
+        return self.state.domain_metadata()
+
+    def rules(self) -> pl.DataFrame:
+        """RULES."""
+        return rules(self.schema, self.state.properties, self.state.domain_metadata())
 
 
 def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Series:
@@ -58,33 +109,3 @@ def _column(adds: pl.DataFrame, name: str, partitions: Sequence[Field]) -> pl.Se
                 return pl.Series("partition_text", [None] * adds.height, dtype=pl.String)
             return partition_text(adds["partition_values"], partitions)
     return adds[name]
-
-
-class DeltaLoader(SnapshotLoader):
-    """The frames of one Delta snapshot, read on first touch."""
-
-    def __init__(self, replay: TableState, schema: Schema, partitions: Sequence[Field]) -> None:
-        self._replay = replay
-        self._schema = schema
-        self._partitions = partitions
-
-    def files(self, columns: Sequence[str] | None) -> pl.DataFrame:
-        """FILES with these columns, or all."""
-        return files_frame(self._replay, self._partitions, columns)
-
-    def tombstones(self) -> pl.DataFrame:
-        """TOMBSTONES."""
-        removes = self._replay.removes().rename({"modified": "deleted"})
-        return removes.with_columns(moments("deleted"), sizes()).select(TOMBSTONES.names())
-
-    def transactions(self) -> pl.DataFrame:
-        """TRANSACTIONS."""
-        return self._replay.transactions()
-
-    def domain_metadata(self) -> pl.DataFrame:
-        """DOMAIN_METADATA."""
-        return self._replay.domain_metadata()
-
-    def rules(self) -> pl.DataFrame:
-        """RULES."""
-        return rules(self._schema, self._replay.properties, self._replay.domain_metadata())

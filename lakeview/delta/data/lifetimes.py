@@ -68,7 +68,7 @@ def _base(
         return _nothing(reader)
     try:
         checkpoint = log.checkpoint(files)
-        adds = checkpoint.adds([], reader) if paths is None else checkpoint.adds_of(paths, reader)
+        adds = checkpoint.adds_with_statistics([], reader) if paths is None else checkpoint.adds_of(paths, reader)
     except (CorruptTableError, UnsupportedTableError):  # the lifetimes leave its files out as well
         return _nothing(reader)
     if "statistics" not in adds.columns:

@@ -46,6 +46,8 @@ class Scan:
         self.state = state
         self._schema = schema
         self._tracked_schema = tracked_schema
+        self.schema = schema if tracked_schema is None else tracked_schema
+        """The columns of its rows."""
         self._partitions = partitions
         self._root = root
         self._adds_with_statistics: dict[tuple[object, ...], pl.DataFrame] = {}
@@ -100,28 +102,25 @@ class Scan:
         return [] if node is None else _leaves(node, self._schema, self._partitions)
 
     def _adds(self, node: Node | None, more: Sequence[str] = ()) -> pl.DataFrame:
+        """The live files, with statistics of the columns of a filter; of few files the last ones are cached."""
         leaves = self._leaves(node)
         columns = ["size", *(["partition_values"] if self._partitions else [])]
         columns += [name for name in more if name not in columns]
         if self._tracked_schema is not None:
             columns += [name for name in ("base_row_id", "default_row_commit_version") if name not in columns]
         if leaves:
-            return self._read_statistics(leaves, [*columns, "vector"])
+            key = (*columns, *(path for path, _, _ in leaves))
+            if (last := self._adds_with_statistics.get(key)) is not None:
+                return last
+            reader = LeafStatistics(leaves, string_prefix(self.state.properties))
+            adds = self.state.adds_with_statistics([*columns, "vector"], reader).with_columns(sizes())
+            if adds.height <= _FEW_FILES:
+                self._adds_with_statistics = {**dict([*self._adds_with_statistics.items()][-3:]), key: adds}
+            return adds
         adds = self.state.adds(columns)  # a listing without descriptors is cached, and few tables have any
         if adds["deletion_vector"].null_count() == adds.height:
             return adds.with_columns(sizes(), pl.lit(None, VECTOR).alias("vector"))
         return self.state.adds([*columns, "vector"]).with_columns(sizes())
-
-    def _read_statistics(self, leaves: Sequence[Leaf], columns: Sequence[str]) -> pl.DataFrame:
-        """The adds with statistics of these leaves; of few files the last ones are cached."""
-        key = (*columns, *(path for path, _, _ in leaves))
-        adds = self._adds_with_statistics.get(key)
-        if adds is None:
-            reader = LeafStatistics(leaves, string_prefix(self.state.properties))
-            adds = self.state.adds(columns, reader).with_columns(sizes())
-            if adds.height <= _FEW_FILES:
-                self._adds_with_statistics = {**dict([*self._adds_with_statistics.items()][-3:]), key: adds}
-        return adds
 
 
 def tasks_of(

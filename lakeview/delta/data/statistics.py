@@ -17,7 +17,6 @@ from lakeview.delta.data.document_values import Columns, Kind
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.partition_values import within_calendar
 from lakeview.delta.data.type_widening import type_changes
-from lakeview.delta.log.state import TableState
 from lakeview.delta.properties import value
 from lakeview.model.arguments import names_of
 from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType, StructType
@@ -195,19 +194,14 @@ def _all(rows: int, *masks: pl.Series | None) -> pl.Series:
     return reduce(and_, some) if some else pl.Series([True]).new_from_index(0, rows)
 
 
-def table_statistics(replay: TableState, leaves: Sequence[Leaf], share: float = 1.0) -> pl.DataFrame:
-    """STATISTICS of the live files, or of about this share of them: only what these leaves need is read of the log."""
-    adds = replay.adds([], LeafStatistics(leaves, string_prefix(replay.properties), share))
-    return _statistics(adds if share >= 1.0 else adds.filter(pl.col("statistics").is_not_null()), leaves)
-
-
 def statistics_frame(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
     """STATISTICS from FILE_ACTIONS with `stats` and, where a checkpoint had it, `stats_parsed`."""
     structs = adds["stats_parsed"] if "stats_parsed" in adds.columns else None
-    return _statistics(adds.with_columns(LeafStatistics(leaves).read(adds["stats"], structs, adds.height)), leaves)
+    return statistics_of(adds.with_columns(LeafStatistics(leaves).read(adds["stats"], structs, adds.height)), leaves)
 
 
-def _statistics(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
+def statistics_of(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
+    """STATISTICS from FILE_ACTIONS with `statistics`, as LeafStatistics reads them."""
     statistics = adds["statistics"].struct.unnest()
     statistics.drop_in_place("records")
     statistics.columns = [leaf_name(path) for path, _, _ in leaves]

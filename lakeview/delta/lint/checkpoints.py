@@ -71,10 +71,10 @@ def _disagreements(facts: LogFacts, files: CheckpointFiles, run: _Run) -> Iterat
     older = None if base is None else facts.log.checkpoint(base)
     span = range(commits[0], files.version + 1)
     yield from _files(facts, actual, older, span)
-    base_protocol, base_metadata = (None, None) if older is None else older.protocol_and_metadata()
+    base_protocol, base_metadata = (None, None) if older is None else older.definition
     protocol, metadata = facts.newest_definition(span[0], span[-1])
     protocol, metadata = protocol or base_protocol, metadata or base_metadata
-    own_protocol, own_metadata = actual.protocol_and_metadata()
+    own_protocol, own_metadata = actual.definition
     if protocol is not None and own_protocol is not None:
         yield from protocol_differences(own_protocol, protocol)
     elif protocol is not None:

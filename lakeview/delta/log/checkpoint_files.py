@@ -15,12 +15,10 @@ from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.file_actions import text_maps_of_values, with_keys
 from lakeview.delta.log.paths import decode_paths
 from lakeview.delta.log.record_counts import records
-from lakeview.delta.log.state import StatisticsReader
+from lakeview.delta.log.state import StatisticsReader, with_statistics
 from lakeview.model import limits
 from lakeview.storage import Storage
 from lakeview.storage.byte_cache import SmallFiles
-
-ActionsFile = ParquetActions | JsonActions
 
 _ADD_LEAVES = {
     "path": "path",
@@ -47,18 +45,11 @@ _FEW_LEAVES = 26  # of six columns: their documents are decoded one by one (`del
 _TYPED_VALUES = "partitionValues_parsed"
 
 
-def open_actions(
-    storage: Storage, path: str, size: int, version: int, cache: SmallFiles | None = None, parent: str | None = None
-) -> ActionsFile:
-    """One file of the checkpoint of a version, or a sidecar of its top file `parent`: Parquet, or JSON by its name."""
-    name = path.rpartition("/")[2]
-    if parent is None and name.endswith(".json"):
-        return JsonActions(storage, path, name, version)
-    return ParquetActions(storage, path, size, name, cache, parent)
+ActionsFile = ParquetActions | JsonActions
 
 
 def file_actions_of(
-    file: ParquetActions,
+    file: ActionsFile,
     kind: str,
     columns: Sequence[str],
     root: str,
@@ -70,18 +61,24 @@ def file_actions_of(
     `deleted_records` and these columns, as `Checkpoint.adds` says. Statistics read only for their counts, or by
     `statistics`, are never retained: each batch's are read and dropped. `paths`: of the actions with these alone.
     `documents_of`: `stats` of the adds with these paths too, null for others; left out where a file has structs."""
-    if documents_of is not None:
-        documents_of = None if file.footer.has_values(f"{kind}.stats_parsed") else documents_of
-        columns = columns if documents_of is None else [*columns, "stats"]
-    selection = _Selection(file, kind, columns, statistics, documents_of)
-    is_wide = statistics is not None and len(statistics.leaves) > _FEW_LEAVES
+    if isinstance(file, JsonActions):
+        actions = file.files(kind, columns if statistics is None else list(dict.fromkeys([*columns, "stats"])))
+        actions = actions if paths is None else actions.filter(pl.col("path").is_in(paths.implode()))
+        return actions if statistics is None else with_statistics(actions, columns, statistics)
+    with readable(file.name, file.parent):
+        if documents_of is not None and not file.footer.has_values(f"{kind}.stats_parsed"):
+            columns = [*columns, "stats"]
+        else:
+            documents_of = None
+        selection = _Selection(file, kind, columns, statistics, documents_of)
+        is_wide = statistics is not None and len(statistics.leaves) > _FEW_LEAVES
 
-    def consume(arrays: dict[str, pa.Array]) -> Mapping[str, Piece]:
-        rows = arrays if paths is None else of_paths(arrays, paths)
-        return selection.reduce(rows) if rows else {}
+        def consume(arrays: dict[str, pa.Array]) -> Mapping[str, Piece]:
+            rows = arrays if paths is None else of_paths(arrays, paths)
+            return selection.reduce(rows) if rows else {}
 
-    arrays, rows = file.leaves(kind, selection.leaves, consume, selection.struct_parts, is_wide=is_wide)
-    return _with_key(selection.series(CheckpointColumns(arrays, rows)), selection.spelling.plain, root)
+        arrays, rows = file.leaves(kind, selection.leaves, consume, selection.struct_parts, is_wide=is_wide)
+        return _with_key(selection.series(CheckpointColumns(arrays, rows)), selection.spelling.plain, root)
 
 
 def each_file_actions(file: ActionsFile, kind: str, columns: Sequence[str], root: str) -> Iterator[pl.DataFrame]:
@@ -288,7 +285,12 @@ class CheckpointPiece:
     version: int
     parent: str | None = None
 
+    def open(self, storage: Storage, cache: SmallFiles | None = None) -> ActionsFile:
+        """The file's reader; `cache` as of ParquetActions."""
+        if self.parent is None and self.path.endswith(".json"):
+            return JsonActions(storage, self.path, self.version)
+        return ParquetActions(storage, self.path, self.size, cache, self.parent)
+
     def each_action(self, storage: Storage, kind: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """As `Checkpoint.each_action`, of this file."""
-        file = open_actions(storage, self.path, self.size, self.version, parent=self.parent)
-        return each_file_actions(file, kind, columns, storage.root)
+        return each_file_actions(self.open(storage), kind, columns, storage.root)

@@ -22,11 +22,11 @@ _FILES = frozenset({"add", "remove"})
 class JsonActions:
     """One JSON file of actions, of the table's `version`. CorruptTableError for what cannot be read."""
 
-    def __init__(self, storage: Storage, path: str, name: str, version: int) -> None:
+    def __init__(self, storage: Storage, path: str, version: int) -> None:
         self._storage = storage
         self._path = path
         self._version = version
-        self.name = name
+        self.name = path.rpartition("/")[2]
 
     def structs(self, kinds: Mapping[str, Sequence[str]], *, first: bool = False) -> dict[str, list[dict[str, Any]]]:
         """The actions of each kind, where one of its keys is not null; nulls are left out. `first`: one of each."""

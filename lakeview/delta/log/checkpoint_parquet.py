@@ -54,19 +54,19 @@ threads save. Where little is read of them, in smaller ones still, whatever thei
 class ParquetActions:
     """One file of actions. Nothing is read before it is asked for; the footer is read once.
 
-    `path` below the table's root, and its `size` as `Storage.open` takes it; `name` for messages, `cache`:
-    where small files of a remote store stay; `parent`: the checkpoint whose sidecar this is.
+    `path` below the table's root, and its `size` as `Storage.open` takes it; `cache`: where small files of a remote
+    store stay; `parent`: the checkpoint whose sidecar this is. `leaves` and `each_batch` are called within `readable`.
     CorruptTableError for what cannot be read.
     """
 
     def __init__(
-        self, storage: Storage, path: str, size: int, name: str, cache: SmallFiles | None, parent: str | None = None
+        self, storage: Storage, path: str, size: int, cache: SmallFiles | None = None, parent: str | None = None
     ) -> None:
         self._storage = storage
         self._cache = cache
         self._path = path
         self._recorded_size = size
-        self.name = name
+        self.name = path.rpartition("/")[2]
         self.parent = parent
         self._footer: Footer | None = None
         self._state: Structs = {}
@@ -127,36 +127,38 @@ class ParquetActions:
         among the leaves, only these parts. `is_wide`: `consume` makes many columns of the statistics, and is faster
         with many of them at once.
         """
-        with readable(self.name, self.parent):
-            footer = self.footer
-            present, groups = self._present(kind, names)
-            if not groups:
-                return {}, 0
-            columns = self._columns(kind, present, struct_parts or {})
+        footer = self.footer
+        present, groups = self._present(kind, names)
+        if not groups:
+            return {}, 0
 
-            def take(batch: pa.RecordBatch) -> Mapping[str, Piece]:
-                struct = self._with_paths(kind, batch.column(0))
-                arrays = {leaf: leaf_of(struct, leaf) for leaf in present if len(struct)}
-                return consume(arrays) if consume is not None and arrays else arrays
+        def take(batch: pa.RecordBatch) -> Mapping[str, Piece]:
+            struct = self._with_paths(kind, batch.column(0))
+            arrays = {leaf: leaf_of(struct, leaf) for leaf in present if len(struct)}
+            return consume(arrays) if consume is not None and arrays else arrays
 
-            size = _rows_with_statistics(footer.rows(groups), is_wide) if "stats" in present else _BATCH_ROWS
-            arrays = join_pieces(self._halves(groups, columns, size, take))
-            if footer.is_small:
-                arrays = with_values(arrays)  # null counts tell them of larger files
-            return (arrays, sum(map(len, arrays["path"]))) if "path" in arrays else ({}, 0)
+        columns, rows = self._columns(kind, present, struct_parts or {}), footer.rows(groups)
+        size = _rows_with_statistics(rows, is_wide) if "stats" in present else _BATCH_ROWS
+        half = len(groups) // 2 if rows > _MANY_ROWS else 0  # each half of a large file by a thread of its own
+        with ThreadPoolExecutor(2 * _CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
+            first = pool.submit(self._decode, groups[:half], columns, size, pool, take) if half else None
+            rest = self._decode(groups[half:], columns, size, pool, take)
+            arrays = join_pieces([*(first.result() if first is not None else ()), *rest])
+        if footer.is_small:
+            arrays = with_values(arrays)  # null counts tell them of larger files
+        return (arrays, sum(map(len, arrays["path"]))) if "path" in arrays else ({}, 0)
 
     def each_batch(self, kind: str, names: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
         """What `leaves` gives, a batch at a time in the order of the file: for who retains none of them."""
-        with readable(self.name, self.parent):
-            present, groups = self._present(kind, names)
-            if not groups:
-                return
-            columns, rows = self._columns(kind, present, {}), self.footer.batch_rows(_STREAMED_ROWS)
-            with self._open() as file:
-                batches = file.iter_batches(rows, row_groups=groups, columns=columns)
-                for batch in merge_batches(self._check_batches(batches, columns, groups), _STREAMED_ROWS):
-                    struct = self._with_paths(kind, batch.column(0))
-                    yield {leaf: leaf_of(struct, leaf) for leaf in present}
+        present, groups = self._present(kind, names)
+        if not groups:
+            return
+        columns, rows = self._columns(kind, present, {}), self.footer.batch_rows(_STREAMED_ROWS)
+        with self._open() as file:
+            batches = file.iter_batches(rows, row_groups=groups, columns=columns)
+            for batch in merge_batches(self._check_batches(batches, columns, groups), _STREAMED_ROWS):
+                struct = self._with_paths(kind, batch.column(0))
+                yield {leaf: leaf_of(struct, leaf) for leaf in present}
 
     def _present(self, kind: str, names: Sequence[str]) -> tuple[list[str], list[int]]:
         """The leaves of a kind of action that are there, and the row groups with its paths. Errors as `Footer` has."""
@@ -182,20 +184,6 @@ class ParquetActions:
         if any(pc.any(pc.and_not(other.is_valid(), path.is_valid())).as_py() for other in others):
             raise ValueError(f"one of its {kind} actions has no path")
         return struct.filter(path.is_valid())
-
-    def _halves(
-        self,
-        groups: Sequence[int],
-        columns: Sequence[str],
-        size: int,
-        take: Callable[[pa.RecordBatch], Mapping[str, Piece]],
-    ) -> list[Mapping[str, Piece]]:
-        """`_decode` of these row groups, each half of a large file by a thread of its own."""
-        half = len(groups) // 2 if self.footer.rows(groups) > _MANY_ROWS else 0
-        with ThreadPoolExecutor(2 * _CONSUMERS, thread_name_prefix="lakeview-leaves") as pool:
-            first = pool.submit(self._decode, groups[:half], columns, size, pool, take) if half else None
-            rest = self._decode(groups[half:], columns, size, pool, take)
-            return [*(first.result() if first is not None else ()), *rest]
 
     def _decode(
         self,
@@ -253,24 +241,25 @@ class ParquetActions:
         assert self._footer is not None
         return self._footer
 
-    def _handle(self) -> IO[bytes]:
-        """The file. A small checkpoint of a remote store comes whole when it is first opened, and stays in memory: its
-        footer, state, files and statistics are asked for one after the other (benches/bench_stores.py)."""
-        is_small = self._storage.remote and 0 < self._recorded_size <= TAIL
-        if self._cache is None or not is_small:
-            return self._storage.open(self._path, self._recorded_size)
-        data = self._cache.get(self._path)
+    def _small_file(self, cache: SmallFiles) -> IO[bytes]:
+        """A small checkpoint of a remote store comes whole when it is first opened, and stays in memory: its footer,
+        state, files and statistics are asked for one after the other (benches/bench_stores.py)."""
+        data = cache.get(self._path)
         if data is None:
             with self._storage.open(self._path, self._recorded_size) as handle:
                 data = handle.read(TAIL + 1)
             if len(data) > TAIL:  # written again since it was listed
                 return self._storage.open(self._path)
-            self._cache.put(self._path, data)
+            cache.put(self._path, data)
         return BytesIO(data)
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
-        with readable(self.name, self.parent), self._handle() as handle:
+        cache = self._cache if 0 < self._recorded_size <= TAIL else None
+        with (
+            readable(self.name, self.parent),
+            self._storage.open(self._path, self._recorded_size) if cache is None else self._small_file(cache) as handle,
+        ):
             source = source_of(handle)
             # without reading ahead: of a million files with statistics that would be half a gigabyte at once
             ahead = self._storage.remote

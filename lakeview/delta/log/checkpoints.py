@@ -4,8 +4,8 @@ A V2 checkpoint is known by what it holds, not by its name: it occurs under a UU
 the classic name as well. So sidecars are looked for in every single-file checkpoint.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,20 +13,13 @@ import polars as pl
 
 from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, metadata_of
 from lakeview.delta.log.checkpoint_batches import readable
-from lakeview.delta.log.checkpoint_files import (
-    ActionsFile,
-    CheckpointPiece,
-    each_file_actions,
-    file_actions_of,
-    open_actions,
-)
+from lakeview.delta.log.checkpoint_files import ActionsFile, CheckpointPiece, each_file_actions, file_actions_of
 from lakeview.delta.log.checkpoint_footer import DELETABLE, UNTRUSTED, corrupt_checkpoint
-from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.file_actions import columns_of
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, decode_path
-from lakeview.delta.log.state import LastListing, StatisticsReader, with_statistics
+from lakeview.delta.log.state import LastListing, StatisticsReader
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.storage import Storage
@@ -58,21 +51,16 @@ class Checkpoint:
         small_files: SmallFiles | None = None,
     ) -> None:
         self._storage = storage
-        self._small_files = small_files
         self._last = LastListing() if last is None else last
         self.files = files
         self.version = files.version
-        self._tops: list[ActionsFile] = list(map(self._top, files.names, files.sizes))
-
-    def _top(self, name: str, size: int) -> ActionsFile:
-        return open_actions(self._storage, f"{LOG_FOLDER}/{name}", size, self.version, self._small_files)
-
-    def protocol_and_metadata(self) -> tuple[Protocol | None, Metadata | None]:
-        """The protocol and metaData actions; None for one that is not there. Read once."""
-        return self._state
+        places = zip(files.names, files.sizes, strict=True)
+        self._pieces = [CheckpointPiece(f"{LOG_FOLDER}/{name}", size, self.version) for name, size in places]
+        self._tops = [piece.open(storage, small_files) for piece in self._pieces]
 
     @cached_property
-    def _state(self) -> tuple[Protocol | None, Metadata | None]:
+    def definition(self) -> tuple[Protocol | None, Metadata | None]:
+        """The protocol and metaData actions; None for one that is not there."""
         protocol: Protocol | None = None
         metadata: Metadata | None = None
         for top in self._tops:
@@ -94,55 +82,48 @@ class Checkpoint:
         """Every domainMetadata action."""
         return [d for top in self._tops for d in _convert(top, "domainMetadata", "domain", DomainMetadata)]
 
-    def adds(
-        self,
-        columns: Sequence[str],
-        statistics: StatisticsReader | None = None,
-        later_paths: pl.Series | None = None,
-    ) -> pl.DataFrame:
+    def adds(self, columns: Sequence[str], later_paths: pl.Series | None = None) -> pl.DataFrame:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns, only
         they are read.
 
         Beside FILE_ACTIONS' own: `records` (physical rows by either kind of statistics) and `stats_parsed` (the struct
-        as it is, absent if the checkpoint has none) may be asked for. `statistics` adds what it reads as a column of
-        that name. `later_paths`: those that commits after the checkpoint add or remove, for `adds_of`: where documents
-        are read to count rows, those of few files are retained.
+        as it is, absent if the checkpoint has none) may be asked for. `later_paths`: those that commits after the
+        checkpoint add or remove, for `adds_of`: where documents are read to count rows, those of few files are
+        retained.
         """
-        if statistics is not None:
-            return self._adds_with_statistics(columns, statistics)
         if not _CACHED_COLUMNS.issuperset(columns):
             return self._files("add", columns)
         names = list(dict.fromkeys([*_ALWAYS, *columns]))
         listing = self._last.of(self.files)
         missing = [name for name in names if listing is None or name not in listing.columns]
         if listing is None or missing:
-            more = [name for name in missing if name not in _ALWAYS]
-            listing = _extend(listing, self._listing(more, later_paths))
+            is_few = later_paths is not None and 0 < later_paths.len() <= _FEW_PATHS
+            documents_of = later_paths if is_few and "records" in missing else None
+            more = self._files("add", [n for n in missing if n not in _ALWAYS], documents_of=documents_of)
+            if documents_of is not None and "stats" in more.columns:
+                self._last.set_documents(self.files, documents_of, more.select(*_ALWAYS, "stats"))
+                more = more.drop("stats")
+            listing = _extend(listing, more)
             if not set(names) <= set(listing.columns):  # the file was written again meanwhile
-                listing = self._listing(columns, later_paths)
+                listing = self._files("add", columns)
             self._last.set(self.files, listing)
         return columns_of(listing, names)
 
-    def _adds_with_statistics(self, columns: Sequence[str], statistics: StatisticsReader) -> pl.DataFrame:
-        adds = self._files("add", list(dict.fromkeys([*columns, "records"])), statistics)
+    def adds_with_statistics(self, columns: Sequence[str], reader: StatisticsReader) -> pl.DataFrame:
+        """`adds`, those of a sample alone, and what the reader reads of them as the column `statistics`."""
+        adds = self._files("add", list(dict.fromkeys([*columns, "records"])), reader)
         listing = self._last.of(self.files)
         if listing is None or "records" not in listing.columns:  # else the documents were read again to count rows
             names = [name for name in adds.columns if name in _ALWAYS or name in _CACHED_COLUMNS]
             self._last.set(self.files, _extend(listing, columns_of(adds, names)))
-        return adds if "records" in columns else columns_of(adds, [n for n in adds.columns if n != "records"])
-
-    def _listing(self, columns: Sequence[str], later_paths: pl.Series | None) -> pl.DataFrame:
-        """`adds` as they are read, and the documents at `later_paths` retained."""
-        if later_paths is None or "records" not in columns or not 0 < later_paths.len() <= _FEW_PATHS:
-            return self._files("add", columns)
-        frames = self._frames("add", columns, documents_of=later_paths)
-        if all("stats" in frame.columns for frame in frames):
-            adds = [frame.select(*_ALWAYS, "stats").filter(pl.col("stats").is_not_null()) for frame in frames]
-            self._last.set_documents(self.files, later_paths, _whole(adds))
-        return _whole(frames).drop("stats", strict=False)
+        if "statistics" not in adds.columns:  # of no rows
+            adds = adds.with_columns(reader.read(None, None, adds.height))
+        if reader.is_sample:
+            adds = adds.filter(pl.col("statistics").is_not_null())
+        return adds if "records" in columns else adds.drop("records")
 
     def adds_of(self, paths: pl.Series, statistics: StatisticsReader) -> pl.DataFrame:
-        """`adds([], statistics)` of the files with these paths: the statistics of others are not decoded.
+        """`adds_with_statistics` of the files with these paths: the statistics of others are not decoded.
         Without the column `statistics` where there are none."""
         adds = self._last.documents(self.files, paths)
         if adds is None:
@@ -160,12 +141,13 @@ class Checkpoint:
 
     def pieces(self) -> list[CheckpointPiece]:
         """The files that may hold file actions: those of the checkpoint, and its sidecars."""
-        tops = zip(self.files.names, self.files.sizes, strict=True)
-        pieces = [CheckpointPiece(f"{LOG_FOLDER}/{name}", size, self.version) for name, size in tops]
-        for path, size in self._sidecar_sizes.items():
-            place = path if is_absolute(path) else f"{SIDECARS}/{path}"
-            pieces.append(CheckpointPiece(place, size, self.version, self.files.names[0]))
-        return pieces
+        return [*self._pieces, *self._sidecar_pieces()]
+
+    def _sidecar_pieces(self) -> list[CheckpointPiece]:
+        return [
+            CheckpointPiece(path if is_absolute(path) else f"{SIDECARS}/{path}", size, self.version, self._tops[0].name)
+            for path, size in self._sidecar_sizes.items()
+        ]
 
     def count_actions(self) -> int | None:
         """How many actions its files hold, by their footers; None for one that may have sidecars, or is no Parquet."""
@@ -180,7 +162,8 @@ class Checkpoint:
         The sidecars are named, not opened.
         """
         try:
-            self._each(lambda top: top.check(), self._tops)
+            for _ in self._storage.each_ahead(lambda top: top.check(), self._tops, _THREADS):
+                pass
             _ = self.sidecars
         except UNREADABLE as error:
             return error.message
@@ -196,9 +179,10 @@ class Checkpoint:
     def _sidecar_sizes(self) -> dict[str, int]:
         """Each path of `sidecars`, and the bytes that are recorded of it, 0 where none are."""
         sizes: dict[str, int] = {}
-        actions = self._each(lambda top: top.structs({"sidecar": ["path", "sizeInBytes"]})["sidecar"], self._tops)
-        for top, sidecars in zip(self._tops, actions, strict=True):
-            for action in sidecars:
+        kinds = {"sidecar": ["path", "sizeInBytes"]}
+        actions = self._storage.each_ahead(lambda top: top.structs(kinds), self._tops, _THREADS)
+        for top, structs in zip(self._tops, actions, strict=True):
+            for action in structs["sidecar"]:
                 size = action.get("sizeInBytes")
                 sizes[self._sidecar_path(action.get("path"), top.name)] = size if isinstance(size, int) else 0
         if sizes and len(self._tops) > 1:
@@ -222,50 +206,21 @@ class Checkpoint:
         columns: Sequence[str],
         statistics: StatisticsReader | None = None,
         paths: pl.Series | None = None,
-    ) -> pl.DataFrame:
-        return _whole(self._frames(kind, columns, statistics, paths))
-
-    def _frames(
-        self,
-        kind: str,
-        columns: Sequence[str],
-        statistics: StatisticsReader | None = None,
-        paths: pl.Series | None = None,
         documents_of: pl.Series | None = None,
-    ) -> list[pl.DataFrame]:
-        """What `file_actions_of` gives of each file."""
-        root = self._storage.root
-
-        def read(file: ActionsFile) -> pl.DataFrame:
-            if isinstance(file, JsonActions):
-                return with_statistics(lambda more: _of_paths(file.files(kind, more), paths), columns, statistics)
-            with readable(file.name, file.parent):
-                return file_actions_of(file, kind, columns, root, statistics, paths, documents_of)
-
-        return self._each(read, self._all())
+    ) -> pl.DataFrame:
+        """What `file_actions_of` gives of all files."""
+        read = partial(
+            file_actions_of, kind=kind, columns=columns, root=self._storage.root, statistics=statistics, paths=paths,
+            documents_of=documents_of,
+        )  # fmt: skip
+        frames = list(self._storage.each_ahead(read, self._all(), _THREADS))
+        full = [frame for frame in frames if frame.height]
+        if len(full) == 1:
+            return full[0]
+        return pl.concat(full or frames[:1], how="diagonal_relaxed", rechunk=False)
 
     def _all(self) -> list[ActionsFile]:
-        return [*self._tops, *(self._sidecar(*sidecar) for sidecar in self._sidecar_sizes.items())]
-
-    def _each(self, read: Callable[[ActionsFile], _T], files: Sequence[ActionsFile]) -> list[_T]:
-        """What is read of each file, in their order."""
-        return list(self._storage.each_ahead(read, files, _THREADS))
-
-    def _sidecar(self, path: str, size: int) -> ActionsFile:
-        place = path if is_absolute(path) else f"{SIDECARS}/{path}"
-        return open_actions(self._storage, place, size, self.version, parent=self._tops[0].name)
-
-
-def _whole(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The actions of all files."""
-    full = [frame for frame in frames if frame.height]
-    if len(full) == 1:
-        return full[0]
-    return pl.concat(full or frames[:1], how="diagonal_relaxed", rechunk=False)
-
-
-def _of_paths(frame: pl.DataFrame, paths: pl.Series | None) -> pl.DataFrame:
-    return frame if paths is None else frame.filter(pl.col("path").is_in(paths.implode()))
+        return [*self._tops, *(piece.open(self._storage) for piece in self._sidecar_pieces())]
 
 
 def _extend(frame: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,7 @@ def definitions_in_force(log: TableLog) -> tuple[dict[int, Protocol], dict[int, 
     base cannot be read, by its version. In ascending order."""
     commits = dict(log.definitions(log.versions()))
     corrupt = {v for v, d in commits.items() if d is None}
-    bases, problems = read_bases(log, corrupt, Checkpoint.protocol_and_metadata)
+    bases, problems = read_bases(log, corrupt, lambda checkpoint: checkpoint.definition)
     start = -1 if begins_at_zero(log, corrupt) else min(bases, default=-1)
     definitions = {v: d for v, d in commits.items() if d is not None and v > start}
     for version, base in bases.items():
@@ -95,7 +95,7 @@ def _from_commits(log: TableLog, which: Callable[[Definition], _Action | None], 
 
 def _from_checkpoint(which: Callable[[Definition], _Action | None], checkpoint: Checkpoint) -> _Action | None:
     try:
-        return which(checkpoint.protocol_and_metadata())
+        return which(checkpoint.definition)
     except UNREADABLE:
         return None
 

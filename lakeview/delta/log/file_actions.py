@@ -113,7 +113,8 @@ def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iter
     Columns as `each_frame`; one that no commit can tell (`stats_parsed`) is left out. CorruptTableError says which
     line of which commit cannot be read.
     """
-    actions = file_actions((parse_commit(data, version) for version, data in pieces), root, columns)
+    commits = (parse_commit(data, version) for version, data in pieces)
+    actions = pl.concat(each_frame(commits, root, columns), rechunk=False)
     if all_differ(actions["key"]):
         return actions
     return actions.unique(IDENTITY, keep="last", maintain_order=True)

@@ -72,7 +72,7 @@ class Replay:
                 if base is not None:
                     older = base.protocol, base.metadata
                 elif self._checkpoint is not None:
-                    older = self._checkpoint.protocol_and_metadata()
+                    older = self._checkpoint.definition
                 protocol, metadata = protocol or older[0], metadata or older[1]
             if protocol is None:
                 raise self._missing("protocol")
@@ -129,21 +129,36 @@ class Replay:
         """Whether some of the files may be listed in a checkpoint rather than in a commit."""
         return self._checkpoint is not None
 
-    def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
+    def adds(self, columns: Sequence[str]) -> pl.DataFrame:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns.
 
         `records` (physical rows) and `stats_parsed` may be asked for; the latter is there if a checkpoint has it.
-        `statistics` adds what it reads as a column of that name.
         """
         names = [*_ALWAYS, *columns]
         with self._lock:
-            for listing in self.listings if statistics is None else ():
+            for listing in self.listings:
                 if set(names) <= set(listing.columns):
                     return columns_of(listing, dict.fromkeys(names))
-            adds = self._adds(columns, statistics)
-            if statistics is None and _RETAINED_COLUMNS.issuperset(columns):
+            earlier = self._carry_state(columns)
+            start = self.segment.commits.start if earlier is None else earlier[0].version + 1
+            tail = self._tail(columns, range(start, self.version + 1))
+            if earlier is not None:
+                adds = with_newer(earlier[1], tail)
+            elif self._checkpoint is not None:
+                adds = with_newer(once(self._checkpoint.adds(columns, tail["path"])), tail)
+            else:
+                adds = with_newer(None, tail)
+            if _RETAINED_COLUMNS.issuperset(columns):
                 self._retain(adds)
             return adds
+
+    def adds_with_statistics(self, columns: Sequence[str], reader: StatisticsReader) -> pl.DataFrame:
+        """`adds`, and what the reader reads of them as the column `statistics`; nothing is retained."""
+        with self._lock:
+            tail = self._tail(list(dict.fromkeys([*columns, "stats"])), self.segment.commits)
+            old = None if self._checkpoint is None else once(self._checkpoint.adds_with_statistics(columns, reader))
+            live = rows_where(tail, tail["added"]).drop("added")
+            return with_newer(old, tail, with_statistics(live, columns, reader))
 
     def adds_and_removes(self, newest: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
         """`adds([])` and `removes(["modified"])`; commits that neither has read yet are decoded once for both.
@@ -210,30 +225,6 @@ class Replay:
         with self._log.whole_lines():
             commits = (parse_commit(data, version) for version, data in pieces)
             yield from each_frame(commits, self._log.storage.root, columns)
-
-    def _adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
-        earlier = self._carry_state(columns) if statistics is None else None
-        versions = range(self.segment.commits.start if earlier is None else earlier[0].version + 1, self.version + 1)
-        tail_columns = columns if statistics is None else list(dict.fromkeys([*columns, "stats"]))
-        tail = self._tail(tail_columns, versions) if versions else None
-        old = self._checkpoint_adds(columns, statistics, tail) if earlier is None else earlier[1]
-        if tail is None:
-            assert old is not None  # a segment has a checkpoint or commits
-            return old
-        live = rows_where(tail, tail["added"]).drop("added")
-        return with_newer(old, tail, with_statistics(lambda _: live, columns, statistics))
-
-    def _checkpoint_adds(
-        self, columns: Sequence[str], statistics: StatisticsReader | None, tail: pl.DataFrame | None
-    ) -> pl.DataFrame | None:
-        if self._checkpoint is None:
-            return None
-        old = self._checkpoint.adds(columns, statistics, None if tail is None else tail["path"])
-        if statistics is None:
-            return once(old)
-        if "statistics" not in old.columns:
-            old = old.with_columns(statistics.read(None, None, old.height))
-        return once(old.filter(pl.col("statistics").is_not_null()) if statistics.is_sample else old)
 
     def _carry_state(self, columns: Sequence[str]) -> tuple[Replay, pl.DataFrame] | None:
         """The state to go on from, and its listing; None to start from the checkpoint."""

@@ -1,7 +1,7 @@
 """What tells the files of one version, what reads their statistics where the log is read, and what the last reading of
 a checkpoint gave."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import polars as pl
@@ -31,15 +31,10 @@ class StatisticsReader(Protocol):
         """
 
 
-def with_statistics(
-    adds: Callable[[Sequence[str]], pl.DataFrame], columns: Sequence[str], reader: StatisticsReader | None
-) -> pl.DataFrame:
-    """Adds with these columns, and `statistics` if there is a reader of them: from documents, as commits have them."""
-    if reader is None:
-        return adds(columns)
-    frame = adds(list(dict.fromkeys([*columns, "stats"])))
-    frame = frame.with_columns(reader.read(frame["stats"], None, frame.height).alias("statistics"))
-    return frame if "stats" in columns else frame.drop("stats")
+def with_statistics(adds: pl.DataFrame, columns: Sequence[str], reader: StatisticsReader) -> pl.DataFrame:
+    """Adds with these columns, and `statistics` as read from their documents, `stats`."""
+    adds = adds.with_columns(reader.read(adds["stats"], None, adds.height).alias("statistics"))
+    return adds if "stats" in columns else adds.drop("stats")
 
 
 class TableState(Protocol):
@@ -54,11 +49,14 @@ class TableState(Protocol):
     def properties(self) -> Mapping[str, str]:
         """The table's properties."""
 
-    def adds(self, columns: Sequence[str], statistics: StatisticsReader | None = None) -> pl.DataFrame:
+    def adds(self, columns: Sequence[str]) -> pl.DataFrame:
         """FILE_ACTIONS of the live files: `key`, `path`, `deletion_vector`, `deleted_records` and these columns.
 
-        `records` (physical rows) may be asked for; `statistics` adds what it reads as a column of that name.
+        `records` (physical rows) may be asked for.
         """
+
+    def adds_with_statistics(self, columns: Sequence[str], reader: StatisticsReader) -> pl.DataFrame:
+        """`adds`, and what the reader reads of them as the column `statistics`."""
 
     def removes(self) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones, where `modified` is the deletion's time."""
@@ -103,6 +101,9 @@ class LastListing:
         return adds.filter(pl.col("path").is_in(paths.implode()))
 
     def set_documents(self, files: CheckpointFiles, paths: pl.Series, adds: pl.DataFrame) -> None:
-        """Retain `adds`, all of a checkpoint's with these paths, and their `stats`, if they are not too large."""
-        if adds["stats"].str.len_bytes().sum() <= _DOCUMENT_BYTES:
-            self._documents = files.names, paths, adds
+        """Retain those of a checkpoint's `adds` that have these paths, and their `stats`, if they all have some, which
+        are not too large."""
+        documents = adds.filter(pl.col("stats").is_not_null())
+        is_whole = documents.height == adds["path"].is_in(paths.implode()).sum()
+        if is_whole and documents["stats"].str.len_bytes().sum() <= _DOCUMENT_BYTES:
+            self._documents = files.names, paths, documents

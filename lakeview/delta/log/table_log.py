@@ -1,7 +1,7 @@
 """The files of `_delta_log` to bytes and actions: each commit is read once while it is needed."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -38,7 +38,7 @@ class TableLog(LogListing):
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
         self._commits = ByteBoundedCache[int, bytes](_CACHE_BYTES, len)
-        self._small_files = SmallFiles(_SMALL_FILES_BYTES, len)
+        self._small_files = SmallFiles(_SMALL_FILES_BYTES, len) if storage.remote else None
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
         self._sound: dict[tuple[str, ...], bool] = {}
         self._last_listing = LastListing()
@@ -138,15 +138,22 @@ class TableLog(LogListing):
         """
         at, size = 0, self._first_batch
         while at < len(versions):
-            batch = versions[at : at + size]
-            contents = {v: data for v in batch if (data := self._commits.get(v)) is not None}
-            read = self._read_all([v for v in batch if v not in contents])
-            if len(versions) <= _BATCH:  # local files of more are read again in the time that it takes to cache them
-                for version, data in read.items():
-                    self._keep(version, data)
-            contents |= read
-            yield from ((v, contents[v]) for v in batch)
+            # local files of many commits are read again in the time that it takes to cache them
+            yield from self._read_batch(versions[at : at + size], retain=len(versions) <= _BATCH)
             at, size = at + size, min(2 * size, _BATCH)
+
+    def _read_batch(self, versions: Sequence[int], *, retain: bool = True) -> list[tuple[int, bytes]]:
+        contents = {v: data for v in versions if (data := self._commits.get(v)) is not None}
+        missing = [v for v in versions if v not in contents]
+        if len(missing) > 1 and not self.storage.remote:
+            with suppress(FileNotFoundError):  # one of them is gone: the other way says which
+                files = self.storage.read_all(LOG_FOLDER, [commit_name(v) for v in missing])
+                contents |= zip(missing, files, strict=True)
+                for version in missing if retain else ():
+                    self._keep(version, contents[version])
+                missing = []
+        contents |= zip(missing, self.storage.each_ahead(self.commit_bytes, missing, FILES_AHEAD), strict=True)
+        return [(v, contents[v]) for v in versions]
 
     @property
     def _first_batch(self) -> int:
@@ -164,9 +171,22 @@ class TableLog(LogListing):
         its first piece first, or its last one with `newest_first`. Small commits are read several at once; of one that
         is larger than 4 MiB ranges are read, and its bytes are not cached. Errors as `commit`.
         """
-        for version, data in self._each_block(versions, newest_first):
-            pieces = cut_pieces(data, _PIECE_BYTES, newest_first=newest_first) if self.in_pieces(version) else (data,)
-            yield from ((version, piece) for piece in pieces)
+        for batch in self._batches(versions):
+            blocks: Iterable[tuple[int, bytes]]
+            size = self.size(batch[0]) or 0
+            if size > _READ_BYTES:
+                refuse_oversized(commit_name(batch[0]), size, self.storage.config)
+                read = partial(self._range, batch[0])
+                blocks = (
+                    (v, b) for v in batch for b in read_blocks(read, size, _READ_BYTES, newest_first=newest_first)
+                )
+            else:
+                blocks = self._read_batch(batch)
+            for version, data in blocks:
+                pieces = (
+                    cut_pieces(data, _PIECE_BYTES, newest_first=newest_first) if self.in_pieces(version) else [data]
+                )
+                yield from ((version, piece) for piece in pieces)
 
     @contextmanager
     def whole_lines(self) -> Iterator[None]:
@@ -179,39 +199,25 @@ class TableLog(LogListing):
                 self.commit(int(version))  # raises the error with the line of the whole file
             raise
 
-    def _each_block(self, versions: Sequence[int], newest_first: bool) -> Iterator[tuple[int, bytes]]:
+    def _batches(self, versions: Sequence[int]) -> Iterator[list[int]]:
+        """Commits that are read at once, about 4 MiB and more of them each time; a larger one alone."""
         batch: list[int] = []
         size, most = 0, self._first_batch
         for version in versions:
             more = self.size(version) or 0
             if batch and (size + more > _READ_BYTES or len(batch) >= most):
-                yield from self.each_bytes(batch)
+                yield batch
                 batch, size, most = [], 0, min(2 * most, _BATCH)
-            if more > _READ_BYTES:
-                refuse_oversized(commit_name(version), more, self.storage.config)
-                pieces = read_blocks(partial(self._range, version), more, _READ_BYTES, newest_first=newest_first)
-                yield from ((version, block) for block in pieces)
-            else:
-                batch.append(version)
-                size += more
-        yield from self.each_bytes(batch)
+            batch.append(version)
+            size += more
+        if batch:
+            yield batch
 
     def _range(self, version: int, start: int, length: int) -> bytes:
         try:
             return self.storage.read_range(f"{LOG_FOLDER}/{commit_name(version)}", start, length)
         except FileNotFoundError:
             return self.commit_bytes(version)[start : start + length]  # raises the error that says what is gone
-
-    def _read_all(self, versions: Sequence[int]) -> dict[int, bytes]:
-        if len(versions) < 2:
-            return {v: self.commit_bytes(v) for v in versions}
-        if self.storage.remote:
-            return dict(zip(versions, self.storage.each_ahead(self.commit_bytes, versions, FILES_AHEAD), strict=True))
-        try:
-            contents = self.storage.read_all(LOG_FOLDER, [commit_name(v) for v in versions])
-        except FileNotFoundError:  # one of them is gone: the way that says which
-            return {v: self.commit_bytes(v) for v in versions}
-        return dict(zip(versions, contents, strict=True))
 
     def definitions(self, versions: Sequence[int]) -> Iterator[tuple[int, Definition | None]]:
         """The last protocol and the last metaData action of each of these commits, None for one that is corrupt. Each

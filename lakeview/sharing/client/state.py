@@ -9,7 +9,7 @@ from datetime import datetime
 import polars as pl
 from msgspec.structs import replace
 
-from lakeview.delta.sharing import ListedFiles, check_type_changes, read_head
+from lakeview.delta.sharing import check_type_changes, listed_files, read_head
 from lakeview.model.config import Config
 from lakeview.model.errors import NotATableError, SharingError, UnsupportedTableError, VersionNotFoundError
 from lakeview.model.findings import Finding, Severity
@@ -53,7 +53,7 @@ class SharedState:
         is_delta = head.format is ResponseFormat.DELTA
         self._head = read_head(head.protocol, head.metadata, address, config.max_schema_depth, of_log=is_delta)
         self.schema = self._head.schema
-        self.listed_files = ListedFiles(self._head, self._listing)
+        self.listed_files = listed_files(self._head, self._listing)
         self.files = SignedFiles(address, config, client.http, client.clock, blocks, {}, self._urls_again)
 
     def describe(self) -> TableMetadata:
@@ -67,7 +67,7 @@ class SharedState:
             schema=self.schema,
             partition_columns=tuple(metadata.partition_columns or ()),
             properties=metadata.properties,
-            protocol=self.listed_files.table_protocol,
+            protocol=self._head.protocol,
             id=metadata.id,
             name=metadata.name or self._table.name,
             description=metadata.description,
@@ -120,7 +120,7 @@ class SharedState:
         listing = self._query(request)
         self.files.add(listing.urls)
         frame = listing.frame(self._address)
-        return ListedFiles(self._head, lambda: frame).scan().tasks(where)
+        return listed_files(self._head, lambda: frame).scan().tasks(where)
 
     # -- requests
 

@@ -87,7 +87,7 @@ class SharedTable(TableDisplay):
         InvalidRequestError (a naive moment, a ref). When a version was committed is not shared: `timestamp` is None.
         """
         state = self._state(version, at, ref)
-        return Snapshot(state.describe(), state.listed_files.loader(), table=self)
+        return Snapshot(state.describe(), state.listed_files, table=self)
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:  # noqa: ARG002 (of none)
         """COMMITS, empty: a share has none."""
@@ -159,8 +159,8 @@ class SharedTable(TableDisplay):
         if not row_tracking:
             enough = state.enough if paths is None else None
             return lazy_rows(of_files(state.tasks, paths), state.schema, state.files, enough=enough)
-        scan, schema = state.listed_files.tracked_scan()
-        return lazy_rows(of_files(scan.tasks, paths), schema, state.files)
+        scan = state.listed_files.tracked_scan()
+        return lazy_rows(of_files(scan.tasks, paths), scan.schema, state.files)
 
     def tasks(
         self, version: int | None = None, columns: Sequence[str] | None = None, where: str | pl.Expr | None = None

@@ -103,7 +103,7 @@ def is_whole(storage: Storage, checkpoint: Checkpoint) -> bool:
     if checkpoint.problem() is not None:
         return False
     try:
-        protocol, metadata = checkpoint.protocol_and_metadata()
+        protocol, metadata = checkpoint.definition
     except UNREADABLE:
         return False
     if protocol is None or metadata is None:
