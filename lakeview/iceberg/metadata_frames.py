@@ -24,7 +24,7 @@ from lakeview.model.schema import Schema
 class MetadataFrames:
     """Snapshots, schemas, refs, specs, logs and lives of files; `lakeview.iceberg.table` adds its files and rows."""
 
-    _state: State
+    state: State
 
     @property
     def address(self) -> str:
@@ -34,31 +34,28 @@ class MetadataFrames:
     @property
     def metadata(self) -> Metadata:
         """Everything the metadata file says: schemas, specs, refs, logs."""
-        return self._state.metadata
+        return self.state.metadata
 
     @property
     def metadata_file(self) -> MetadataFile:
         """The metadata file this is read from, and how it was found."""
-        return self._state.metadata_file
+        return self.state.metadata_file
 
     def history(self, limit: int | None = None, before: int | None = None) -> pl.DataFrame:
         """COMMITS, newest first: every snapshot, those of branches included; at most `limit`, older than `before`."""
-        return versions.commits(
-            self._state.metadata, optional_count(limit, "limit"), optional_integer(before, "before")
-        )
+        return versions.commits(self.state.metadata, optional_count(limit, "limit"), optional_integer(before, "before"))
 
     def schemas(self) -> pl.DataFrame:
         """SCHEMAS of the main branch, oldest first."""
-        metadata = self._state.metadata
+        metadata = self.state.metadata
         return versions.schemas(metadata, metadata.current_snapshot_id)
 
     def refs(self) -> pl.DataFrame:
-        """REFS, main first."""
-        return refs.refs(self._state.metadata)
+        return refs.refs(self.state.metadata)
 
     def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame:
         """As `lifetimes`, of the paths that a snapshot still there added or removed."""
-        state = self._state
+        state = self.state
         leaves = asked_leaves(state.metadata.schema, columns)
         return state.lifetimes.of_changes(state.metadata.current_snapshot_id, leaves)
 
@@ -66,48 +63,45 @@ class MetadataFrames:
         """LIFETIMES of the data files along a branch, or up to a tag; with `columns` as `lifetimes`, in the types of
         the schema that the ref is read with. VersionNotFoundError, InvalidRequestError.
         """
-        state = self._state
+        state = self.state
         head = refs.ref_named(state.metadata, ref, self.address).snapshot_id
         _, schema = self._snapshot_and_schema(state, ref=ref)
         return state.lifetimes.of(head, None if columns is None else asked_leaves(schema, columns))
 
     def ref_schemas(self, ref: str) -> pl.DataFrame:
-        """SCHEMAS along a branch, or up to a tag, oldest first; VersionNotFoundError."""
-        metadata = self._state.metadata
+        metadata = self.state.metadata
         return versions.schemas(metadata, refs.ref_named(metadata, ref, self.address).snapshot_id)
 
     def snapshot_log(self) -> pl.DataFrame:
-        """SNAPSHOT_LOG, in the order recorded."""
-        return refs.snapshot_log(self._state.metadata)
+        return refs.snapshot_log(self.state.metadata)
 
     def partition_specs(self) -> pl.DataFrame:
         """PARTITION_SPECS; where there are several, a few earlier metadata files tell since when."""
-        state = self._state
+        state = self.state
         return partition_specs(state.metadata, state.metadata_file.path.rpartition("/")[2], state.earlier)
 
     def format_versions(self) -> pl.DataFrame:
         """FORMAT_VERSIONS; a few earlier metadata files tell since when."""
-        state = self._state
+        state = self.state
         return format_versions(state.metadata, state.metadata_file.path.rpartition("/")[2], state.earlier)
 
     def sort_orders(self) -> pl.DataFrame:
-        """SORT_ORDERS."""
-        return sort_orders(self._state.metadata)
+        return sort_orders(self.state.metadata)
 
     def manifests(self, version: int | None = None) -> pl.DataFrame:
         """MANIFESTS of a snapshot, data before deletes as listed; costs its manifest list alone."""
-        state = self._state
+        state = self.state
         entry, _ = self._snapshot_and_schema(state, version)
         return manifest_files(state.tree.manifests(entry), state.metadata, state.columns)
 
     def statistics_files(self) -> pl.DataFrame:
         """STATISTICS_FILES of all snapshots; one question to the store for each file."""
-        state = self._state
+        state = self.state
         return statistics_files(state.metadata, state.storage, state.locations)
 
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES of the metadata folder: metadata files as commits, manifests, lists and statistics as others."""
-        listing = self._state.storage.list_from(self._state.place.folder)
+        listing = self.state.storage.list_from(self.state.place.folder)
         kind = (
             pl.when(pl.col("name").str.contains(r"\.metadata\.json")).then(pl.lit("commit")).otherwise(pl.lit("other"))
         )

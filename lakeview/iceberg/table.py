@@ -52,45 +52,31 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
         relocate: Mapping[str, str] | None = None,
         pointer: Pointer | None = None,
     ) -> None:
-        self._relocate = dict(relocate or {})
-        self._pointer = pointer
+        self.relocate: Mapping[str, str] = dict(relocate or {})
+        self.pointer = pointer
         self._lock = threading.Lock()
-        self._state = State(storage, place, locate(storage, place), self._relocate)
+        self.state = State(storage, place, locate(storage, place), self.relocate)
+        """Its metadata at the last refresh, for the writer."""
 
     @property
     def storage(self) -> Storage:
         """The store of its folder; a table of a catalog may move to another one with a refresh."""
-        return self._state.storage
+        return self.state.storage
 
     @property
     def address(self) -> str:
         """Where it was opened, normalised, without credentials."""
-        if self._pointer is not None:
-            return self._pointer.address
-        state = self._state
+        if self.pointer is not None:
+            return self.pointer.address
+        state = self.state
         if state.place.explicit is None:
             return state.storage.root
         return f"{state.storage.root.rstrip('/')}/{state.metadata_file.path}"
 
     @property
-    def relocate(self) -> Mapping[str, str]:
-        """Recorded prefixes to where they lie now, as it was opened with."""
-        return self._relocate
-
-    @property
-    def pointer(self) -> Pointer | None:
-        """The catalog that it was opened by."""
-        return self._pointer
-
-    @property
-    def state(self) -> State:
-        """Its metadata at the last refresh, for the writer."""
-        return self._state
-
-    @property
     def latest_version(self) -> int:
         """The current snapshot's id at the last refresh; -1 where there is none."""
-        return self._state.metadata.current_snapshot_id
+        return self.state.metadata.current_snapshot_id
 
     def refresh(self) -> bool:
         """True if there is a newer metadata file; costs one listing, or one request to its catalog. One opened by its
@@ -98,25 +84,25 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
 
         CorruptTableError if the folder now holds another table, NotATableError if its catalog no longer holds it.
         """
-        self._state.history.folder.forget()
-        storage, place = self._state.storage, self._state.place
-        if self._pointer is not None:
-            storage, place = self._pointer.current(storage, place)
+        self.state.history.folder.forget()
+        storage, place = self.state.storage, self.state.place
+        if self.pointer is not None:
+            storage, place = self.pointer.current(storage, place)
         elif place.explicit is not None:
             return False
         metadata_file = locate(storage, place)
         with self._lock:
-            before = self._state
+            before = self.state
             if (storage, metadata_file) == (before.storage, before.metadata_file):
                 return False
-            after = State(storage, place, metadata_file, self._relocate)
+            after = State(storage, place, metadata_file, self.relocate)
             if before.metadata.table_uuid != after.metadata.table_uuid:
                 raise CorruptTableError(
                     f"{self.address} was the table {before.metadata.table_uuid} and is {after.metadata.table_uuid} now",
                     fix="open it again, if the new one is the one you mean",
                     place=metadata_file.path, kind="another-table",
                 )  # fmt: skip
-            self._state = after
+            self.state = after
         return (after.storage.root, after.metadata_file.path) != (before.storage.root, before.metadata_file.path)
 
     def snapshot(self, version: int | None = None, *, at: datetime | None = None, ref: str | None = None) -> Snapshot:
@@ -125,7 +111,7 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
         The current one and branches have the table's current schema, ids, moments and tags the schema they were written
         with. VersionNotFoundError, InvalidRequestError (a naive moment, several of the three).
         """
-        state = self._state
+        state = self.state
         entry, schema = self._snapshot_and_schema(state, version, at, ref)
         files = state.files(entry)
         metadata = describe_snapshot(state.metadata, self.address, entry, schema, state.columns)
@@ -134,15 +120,15 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
     def versions(self, *, look: bool = True) -> pl.DataFrame:
         """VERSIONS, newest first; one listing of the table's folder tells which files are gone. With `look=False`
         `readable` is null, and neither a folder nor a manifest is looked at."""
-        return self._state.history.versions() if look else versions.listed_versions(self._state.metadata)
+        return self.state.history.versions() if look else versions.listed_versions(self.state.metadata)
 
     def list_ahead(self) -> None:
         """Begins the listing of a remote table's folder that the next `versions()` needs."""
-        self._state.history.folder.begin()
+        self.state.history.folder.begin()
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one snapshot: the snapshot itself, then the files it added and removed."""
-        state = self._state
+        state = self.state
         return state.history.commit(self._entry(state, integer_of(version, "version")))
 
     def files(
@@ -153,17 +139,17 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
         manifests: Collection[str] | None = None,
     ) -> pl.DataFrame:
         """FILES at a snapshot with these columns; with `manifests` those in manifests of these recorded paths."""
-        state = self._state
+        state = self.state
         entry, _ = self._snapshot_and_schema(state, version)
         return state.files(entry).files(columns, manifests)
 
     def lifetimes(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        state = self._state
+        state = self.state
         leaves = None if columns is None else asked_leaves(state.metadata.schema, columns)
         return state.lifetimes.of(state.metadata.current_snapshot_id, leaves)
 
     def statistics(self, version: int | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        state = self._state
+        state = self.state
         entry, schema = self._snapshot_and_schema(state, version)
         files = state.files(entry)
         leaves = asked_leaves(schema, columns)
@@ -174,12 +160,12 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
         return pl.concat(parts, rechunk=False)
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
-        state = self._state
+        state = self.state
         entry, schema = self._snapshot_and_schema(state, version)
         return state.scan(entry, schema).plan(condition_of(where, schema))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
-        state = self._state
+        state = self.state
         entry, schema = self._snapshot_and_schema(state, version)
         files = state.files(entry)
         deletes = files.delete_files().select("path", "size")
@@ -206,7 +192,7 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
         one the table cannot give. Collecting raises DataFileMissingError, CorruptTableError, and UnsupportedTableError
         for a type or a file format without rows.
         """
-        state = self._state
+        state = self.state
         entry, schema = self._snapshot_and_schema(state, version, at, ref)
         names = [*metadata_columns, *(f.name for f in LINEAGE if row_tracking)]
         schema = with_metadata_columns(schema, names, state.metadata, state.columns)
@@ -218,14 +204,14 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
     ) -> list[FileTask]:
         """The files a read needs, each as a value that another process can read by itself (`lakeview.rows.tasks`);
         `where` skips files, it does not filter rows."""
-        state = self._state
+        state = self.state
         entry, schema = self._snapshot_and_schema(state, version)
         tasks = state.scan(entry, schema).tasks(None if where is None else condition_of(where, schema))
         return select_columns(tasks, schema, columns)
 
     def tasks_as(self, version: int, schema: Schema, paths: Sequence[str] | None = None) -> list[FileTask]:
         """The files of a snapshot, or those of these recorded paths, with the columns of another version's schema."""
-        state = self._state
+        state = self.state
         tasks = state.scan(self._entry(state, version), schema).tasks(None)
         places = None if paths is None else set(map(state.locations.resolve, paths))
         return tasks if places is None else [task for task in tasks if task.path in places]
@@ -235,14 +221,14 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
         those older than a day. Costs every manifest and one listing."""
         if now is not None:
             milliseconds(now)  # refuses a naive moment
-        return check(self._state, now)
+        return check(self.state, now)
 
     def audit(self, start: int | None = None, end: int | None = None) -> pl.DataFrame:
         """AUDIT: for every snapshot from `start` to `end` (both included, in the order of commits) and every law that
         applies to it, whether the manifests prove it, show a violation, or cannot tell. VersionNotFoundError."""
         from lakeview.iceberg.audit import audit
 
-        state = self._state
+        state = self.state
         first, last = optional_integer(start, "version"), optional_integer(end, "version")
         for version in (first, last):
             if version is not None:
@@ -253,7 +239,7 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         """The range lies on one branch, in snapshots; their parents have to be there."""
-        state = self._state
+        state = self.state
         point = (None, end) if isinstance(end, datetime) else (end, None)
         last, schema = self._snapshot_and_schema(state, *point)
         if last is None:
@@ -274,7 +260,7 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
 
     def _difference(self, base: int, version: int | None) -> RangeRead:
         """Of any two snapshots, on any branches; the columns are those of the one that was made later."""
-        state = self._state
+        state = self.state
         ends = [self._snapshot_and_schema(state, base), self._snapshot_and_schema(state, version)]
         order = {entry.snapshot_id: place for place, entry in enumerate(versions.in_order(state.metadata))}
         _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])

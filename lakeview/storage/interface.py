@@ -98,10 +98,6 @@ class Storage(ABC):
         """LISTING of `entries_from`."""
         return listing_of(self.entries_from(folder, start))
 
-    def read_many(self, paths: Iterable[str]) -> Generator[bytes, None, None]:
-        """Several files, in the order given; each as `read`. From a remote store FILES_AHEAD are read at once."""
-        return self.each_ahead(self.read, paths, FILES_AHEAD)
-
     def each_ahead(
         self, call: Callable[[_T], _R], items: Iterable[_T], width: int = READ_AHEAD
     ) -> Generator[_R, None, None]:
@@ -115,8 +111,8 @@ class Storage(ABC):
         yield from ahead(call, items, width)
 
     def read_all(self, folder: str, names: Sequence[str]) -> list[bytes]:
-        """Several files of one folder, in the order named; each as `read`."""
-        return list(self.read_many(f"{folder}/{name}" for name in names))
+        """Several files of one folder, in the order named; each as `read`. From a remote store FILES_AHEAD at once."""
+        return list(self.each_ahead(self.read, (f"{folder}/{name}" for name in names), FILES_AHEAD))
 
     @abstractmethod
     def walk(self) -> pl.DataFrame:

@@ -124,14 +124,14 @@ def test_a_snapshot_is_readable_if_each_of_its_files_is_there(
     history.remove(f"{history.location}/data/f1")
     history.append("f4", [{"id": 4}])
     table = open_iceberg(history.address)
-    own = {version: table._state.tree.manifests(entry) for version, entry in table.metadata.snapshots.items()}
+    own = {version: table.state.tree.manifests(entry) for version, entry in table.metadata.snapshots.items()}
     appended = own[sorted(own)[3]]  # a manifest for each file; what follows writes them anew
     files = {v: open_iceberg(history.address).files(v)["path"].str.extract("([^/]+)$").to_list() for v in own}
     missing_files, broken = MISSING_FILES[case]
     for name in missing_files:
         (history.root / "data" / name).unlink()
     holding = {
-        table._state.tree.entries(appended[i])["path"][0]: path for i, path in enumerate(appended["manifest_path"])
+        table.state.tree.entries(appended[i])["path"][0]: path for i, path in enumerate(appended["manifest_path"])
     }
     lost_manifests = {holding[f"{history.location}/data/{name}"] for name in broken}
     for path in lost_manifests:

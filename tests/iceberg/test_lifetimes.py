@@ -230,7 +230,7 @@ def lists_of(history: IcebergHistory, *, together: bool) -> list[pl.DataFrame | 
     """MANIFESTS of every snapshot, or what is wrong with its list."""
     table = open_iceberg_table(history.address)
     snapshots = list(table.metadata.snapshots.values())
-    tree = table._state.tree  # lists are no part of the interface
+    tree = table.state.tree  # lists are no part of the interface
     if together:
         tree.prepare(snapshots)
     lists: list[pl.DataFrame | str] = []

@@ -165,7 +165,7 @@ def test_small_manifests_are_decoded_together(tmp_path: Path, monkeypatch: pytes
 def test_manifests_come_in_chunks_of_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "_CHUNK_BYTES", 5_000)
     whole = open_iceberg(grown(tmp_path).address)
-    rows = whole._state.tree.manifests(whole.metadata.snapshots[whole.latest_version])
+    rows = whole.state.tree.manifests(whole.metadata.snapshots[whole.latest_version])
     assert rows["manifest_length"].max() < 5_000 < rows["manifest_length"].sum()  # type: ignore[operator]  # lengths are numbers
     assert sorted(whole.files()["path"].str.slice(-3)) == sorted(f"/f{n}"[-3:] for n in range(COMMITS))
 
@@ -176,7 +176,7 @@ def test_what_is_held_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     versions = table.history()["version"].to_list()
     for version in (*versions, *versions):
         assert table.files(version).height == COMMITS - versions.index(version)
-    assert len(table._state.tree._entries) == 1
+    assert len(table.state.tree._entries) == 1
 
 
 def test_metrics_that_were_read_serve_whoever_asks_for_fewer(tmp_path: Path) -> None:
@@ -193,13 +193,13 @@ def test_entries_stay_when_their_metrics_are_let_go(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(tree, "_CACHED_METRICS", 1)
     table = open_iceberg(grown(tmp_path).address)
     statistics = table.statistics()
-    assert len(table._state.tree._metrics) == 1
+    assert len(table.state.tree._metrics) == 1
     cost(table)
     assert table.files()["path"].to_list() == statistics["_path"].to_list()
     assert table.lifetimes()["path"].sort().to_list() == statistics["_path"].sort().to_list()
     assert cost(table) == {"read": COMMITS - 1}  # the other snapshots' lists
     assert table.statistics(columns=["n"])["n"].equals(statistics["n"])
-    assert len(table._state.tree._entries) == COMMITS  # and are cached once
+    assert len(table.state.tree._entries) == COMMITS  # and are cached once
 
 
 class FarStorage(LocalStorage):
@@ -235,10 +235,10 @@ def test_manifest_lists_of_a_remote_store_are_read_at_once_and_missing_ones_skip
     table, storage = far(grown(tmp_path))
     snapshots = list(table.metadata.snapshots.values())
     for snapshot in snapshots[:missing_lists]:
-        Path(table._state.locations.resolve(str(snapshot.manifest_list))).unlink()
+        Path(table.state.locations.resolve(str(snapshot.manifest_list))).unlink()
     storage.expect(COMMITS - missing_lists)
-    table._state.tree.prepare(snapshots)
-    assert len(table._state.tree._lists) == COMMITS - missing_lists
+    table.state.tree.prepare(snapshots)
+    assert len(table.state.tree._lists) == COMMITS - missing_lists
 
 
 @pytest.mark.parametrize("lacks_file", [False, True])

@@ -81,10 +81,10 @@ def test_many_files_are_read_ahead_in_order(store: Storage, requests: Count, ser
     for name in names:
         store.put(name, name.encode())
     contents: list[bytes] = []
-    assert requests(lambda: contents.extend(store.read_many(names))) == {"GET": 40}
+    assert requests(lambda: contents.extend(store.each_ahead(store.read, names, FILES_AHEAD))) == {"GET": 40}
     assert contents == [name.encode() for name in names]
     server.requests.clear()
-    reader = store.read_many(names)
+    reader = store.each_ahead(store.read, names, FILES_AHEAD)
     assert next(reader) == b"log/00"
     reader.close()
     assert len(server.requests) <= FILES_AHEAD
@@ -92,7 +92,7 @@ def test_many_files_are_read_ahead_in_order(store: Storage, requests: Count, ser
 
 def test_a_file_that_is_gone_ends_reading_ahead(store: Storage) -> None:
     store.put("log/0", b"0")
-    reader = store.read_many(["log/0", "log/1"])
+    reader = store.each_ahead(store.read, ["log/0", "log/1"], FILES_AHEAD)
     assert next(reader) == b"0"
     with pytest.raises(FileNotFoundError):
         next(reader)
