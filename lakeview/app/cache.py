@@ -21,7 +21,6 @@ from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.memory import Memory, Place, memoize
 from lakeview.model.schema import Schema
-from lakeview.model.snapshot import Snapshot
 from lakeview.model.table import Table
 from lakeview.sharing.server.refresh import ANOTHER_TABLE, look_again
 
@@ -161,20 +160,9 @@ def frames(address: str, latest: int, ref: str | None = None) -> TableFrames:
     return TableFrames(table(address), latest, ref, address=address, memory=memory(), clock=now)
 
 
-def snapshot(address: str, version: int, branch: str | None = None) -> Snapshot:
-    """The table at a version; with a branch or tag as it is now."""
-    return frames(address, version).snapshot(version, branch)
-
-
 def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """STATISTICS at a version, of these columns or all."""
     return complete_statistics(frames(address, table(address).latest_version), version, columns)
-
-
-@cache_values(64)
-def changes_plan(address: str, start: int, end: int) -> pl.DataFrame:
-    """CHANGES_PLAN of the commits from `start` to `end`."""
-    return table(address).changes_plan(start, end)
 
 
 @st.cache_data(ttl=60, max_entries=32, show_spinner=False)

@@ -156,6 +156,16 @@ class TableFrames:
         """ACTIONS of one commit."""
         return self.table.commit(version)
 
+    @cache_answer(entries=64)
+    def changes_plan(self, start: int, end: int) -> pl.DataFrame:
+        """CHANGES_PLAN of the commits from `start` to `end`."""
+        return self.table.changes_plan(start, end)
+
+    @cache_answer(entries=16)
+    def difference_plan(self, base: int, version: int) -> pl.DataFrame:
+        """CHANGES_PLAN of what differs between two versions."""
+        return self.table.difference_plan(base, version)
+
     @cache_answer()
     def manifests(self, version: int) -> pl.DataFrame:
         """MANIFESTS of a version."""

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, downloads, errors, session
+from lakeview.app import downloads, errors, session
 from lakeview.app.components import card, nothing
 from lakeview.app.data import changes, filters, panels, profile, sql
 from lakeview.app.query import budget, runner
@@ -75,7 +75,7 @@ if changes_tab.open:
         if span is None:
             nothing("No commit leads to this version.", "Choose another version or another base above.", "timeline")
         else:
-            plan = cache.changes_plan(now.address, span.start or 0, span.version)
+            plan = now.frames.changes_plan(span.start or 0, span.version)
             costs = views.data.changes.change_costs(plan)
             downloads.offer("changes by commit", costs)
             if costs.is_empty():

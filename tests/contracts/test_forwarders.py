@@ -12,7 +12,9 @@ from tests.contracts.test_complexity import FILES, ROOT
 REASONS = {
     "lakeview/app/cache.py table": "a cache of Streamlit",
     "lakeview/app/cache.py found_tables": "a cache of Streamlit",
+    "lakeview/inspection/frames.py changes_plan": "a cache by versions",
     "lakeview/inspection/frames.py commit": "a cache by version",
+    "lakeview/inspection/frames.py difference_plan": "a cache by versions",
     "lakeview/inspection/frames.py manifests": "a cache by version",
     "lakeview/inspection/frames.py snapshot_at": "a cache by time",
     "lakeview/iceberg/write/commits.py unsupported_table": "a default that its callers share",

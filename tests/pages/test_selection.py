@@ -187,9 +187,9 @@ def test_a_table_that_was_made_anew_is_read_anew(growing: Path) -> None:
 
 def test_what_was_read_of_other_tables_stays_when_one_was_made_anew(growing: Path, good: Path) -> None:
     open_page("files", good)
-    snapshot_before = cache.snapshot(str(good), 6)
+    snapshot_before = cache.frames(str(good), 6).snapshot(6)
     test_a_table_that_was_made_anew_is_read_anew(growing)
-    assert cache.snapshot(str(good), 6) is snapshot_before
+    assert cache.frames(str(good), 6).snapshot(6) is snapshot_before
 
 
 def test_refresh_without_a_new_commit_says_so(good: Path) -> None:

@@ -157,14 +157,13 @@ def schema_table(changes: pl.DataFrame, pair: Pair) -> None:
 
 def partitions(now: OpenTable, pair: Pair) -> pl.DataFrame:
     """PARTITION_DIFF of the two versions."""
-    return _partitions(now.address, pair.before.version, pair.after.version, now.branch)
+    return _partitions(now, pair.before.version, pair.after.version)
 
 
-@cache_values(16)
-def _partitions(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
-    return views.compare.versions.partition_difference(
-        cache.snapshot(address, before), cache.snapshot(address, after, branch)
-    )
+@cache_values(16, of=("branch",))
+def _partitions(now: OpenTable, before: int, after: int) -> pl.DataFrame:
+    frames = now.frames
+    return views.compare.versions.partition_difference(frames.snapshot(before), frames.snapshot(after, now.branch))
 
 
 def _partition_keys(pair: Pair) -> list[str]:
@@ -203,14 +202,14 @@ def partition_picture(rows: pl.DataFrame, pair: Pair) -> None:
 
 def shifts(now: OpenTable, pair: Pair) -> pl.DataFrame:
     """STATISTICS_SHIFT of the two versions."""
-    return _shifts(now.address, pair.before.version, pair.after.version, now.branch)
+    return _shifts(now, pair.before.version, pair.after.version)
 
 
-@cache_values(16)
-def _shifts(address: str, before: int, after: int, branch: str | None) -> pl.DataFrame:
-    old, new = (cache.statistics(address, version) for version in (before, after))
-    base, current = cache.snapshot(address, before), cache.snapshot(address, after, branch)
-    absent = absent_shares(cache.frames(address, cache.table(address).latest_version), current, new)
+@cache_values(16, of=("branch",))
+def _shifts(now: OpenTable, before: int, after: int) -> pl.DataFrame:
+    old, new = (cache.statistics(now.address, version) for version in (before, after))
+    base, current = now.frames.snapshot(before), now.frames.snapshot(after, now.branch)
+    absent = absent_shares(cache.frames(now.address, now.table.latest_version), current, new)
     return views.compare.statistics.statistics_shift(base, current, old, new, absent)
 
 

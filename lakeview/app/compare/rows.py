@@ -4,8 +4,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import answers, cache, display_rows
-from lakeview.app.cache import cache_values
+from lakeview.app import answers, display_rows
 from lakeview.app.compare.panels import Pair
 from lakeview.app.components import ROW_HEIGHT, dark, escape, nothing
 from lakeview.app.query import budget, runner
@@ -29,13 +28,8 @@ ROWS_NOTE = "from the files that only one of the two has; rows that were only re
 
 def cost(now: OpenTable, pair: Pair) -> budget.Cost:
     """What reading the files that only one of the two versions has costs, by the log."""
-    plan = _plan(now.address, pair.before.version, pair.after.version)
+    plan = now.frames.difference_plan(pair.before.version, pair.after.version)
     return budget.Cost(plan.height, views.sums.total_of(plan["size"]), pair.before.num_files + pair.after.num_files)
-
-
-@cache_values(16)
-def _plan(address: str, base: int, version: int) -> pl.DataFrame:
-    return cache.table(address).difference_plan(base, version)
 
 
 def row_difference(now: OpenTable, pair: Pair, cost: budget.Cost) -> views.compare.rows.RowDifference | None:
@@ -67,7 +61,7 @@ def rows_table(difference: views.compare.rows.RowDifference, now: OpenTable, pai
     """How many rows came and went, and the first of them as a diff: rows of one key on both sides as one."""
     left_out = dict.fromkeys((*pair.before.schema.unreadable, *pair.after.schema.unreadable))
     without = f", without {escape(', '.join(left_out))}, of a type that cannot be read" if left_out else ""
-    plan = _plan(now.address, pair.before.version, pair.after.version)
+    plan = now.frames.difference_plan(pair.before.version, pair.after.version)
     st.markdown(
         f"{'' if difference.rows_undecided is None else 'At least '}{_counts(difference)} &ensp; "
         f":small[:gray[{views.compare.rows.extent(difference, plan)}{without}]]"

@@ -8,7 +8,7 @@ import streamlit as st
 from msgspec import structs
 
 from lakeview import views
-from lakeview.app import cache, columns, display_rows, selection
+from lakeview.app import columns, display_rows, selection
 from lakeview.app.components import escape, first_line, frame, link, nothing
 from lakeview.app.data.filters import Request
 from lakeview.app.null_shares import null_columns, pale_key
@@ -60,7 +60,7 @@ def draw_first_line(now: OpenTable, request: Request | None = None, reading: Rea
 
 
 def _answer_line(now: OpenTable, request: Request | None, reading: Reading | None, reason: str | None) -> str:
-    snapshot = now.snapshot if request is None else cache.snapshot(now.address, request.version)
+    snapshot = now.snapshot if request is None else now.frames.snapshot(request.version)
     if snapshot.num_files == 0:
         return ""
     if request is None or reading is None:
@@ -95,7 +95,7 @@ def gap(now: OpenTable, version: int) -> str | None:
 def reading(now: OpenTable, request: Request, *most: int) -> Reading:
     """All files that the request needs, from the log, or a sample of them where they take more than `most` bytes: the
     first of these of which a file is no larger. Without `most` all files."""
-    snapshot = cache.snapshot(now.address, request.version)
+    snapshot = now.frames.snapshot(request.version)
     plan = None
     cost = Cost(snapshot.num_files, snapshot.size_bytes, snapshot.num_files)
     if request.where is not None:
@@ -121,7 +121,7 @@ def first_reading(now: OpenTable, request: Request, *, is_whole: bool = True) ->
     every = reading(now, request)
     if request.where is not None or not is_whole or every.cost.files > MAX_FILES_AT_A_GLANCE:
         return every
-    files = cache.snapshot(now.address, request.version).files
+    files = now.frames.snapshot(request.version).files
     first = views.data.preview.first_files(files, request.limit)
     if first.height == files.height:
         return every
@@ -202,7 +202,7 @@ def _amount(now: OpenTable, answer: Answer, request: Request, reading: Reading, 
         return f"{height:,} drawn from {'all' if reading.paths is None else reading.files_text}"
     if request.where is not None:
         return more
-    in_version = views.sums.rows_text(cache.snapshot(now.address, request.version), exact=True)
+    in_version = views.sums.rows_text(now.frames.snapshot(request.version), exact=True)
     if height == request.limit and in_version != views.units.UNKNOWN:
         more += f" of {in_version}" if is_whole else f"; the log records {in_version} rows"
     return more if is_whole else more.replace("all", "all that can be read,")
@@ -210,7 +210,7 @@ def _amount(now: OpenTable, answer: Answer, request: Request, reading: Reading, 
 
 def unreadable_text(now: OpenTable, request: Request) -> str:
     """`, without x, of a type that cannot be read`; "" where all columns can."""
-    left_out = cache.snapshot(now.address, request.version).schema.unreadable
+    left_out = now.frames.snapshot(request.version).schema.unreadable
     return f", without {', '.join(left_out)}, of a type that cannot be read" if left_out else ""
 
 

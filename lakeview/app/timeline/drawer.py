@@ -11,7 +11,7 @@ import streamlit as st
 from msgspec.structs import replace
 
 from lakeview import views
-from lakeview.app import answers, cache, commits, display_rows, errors
+from lakeview.app import answers, commits, display_rows, errors
 from lakeview.app.cache import cache_values
 from lakeview.app.components import MAX_ROWS, ROW_HEIGHT, SEVERITY_ICONS, escape, facts, fold, link, nothing
 from lakeview.app.query import budget, runner
@@ -201,7 +201,7 @@ def _draw_rows(now: OpenTable, version: int) -> None:
 
 
 def _preview_rows(now: OpenTable, version: int) -> None:
-    plan = cache.changes_plan(now.address, version, version)
+    plan = now.frames.changes_plan(version, version)
     # a change data file says row by row what each is: its kind is null
     added_files = plan.filter(pl.col("change_type").is_null() | (pl.col("change_type") == "insert"))
     cost = budget.Cost.of_plan(plan if added_files.is_empty() else added_files)
