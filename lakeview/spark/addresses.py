@@ -29,12 +29,7 @@ def delta_table(path: str, purpose: str, fix: str, access: StoreAccess = NO_OPTI
     """
     table = lv.open_table(path, storage_options=access.options)
     if not isinstance(table, DeltaTable):
-        raise UnsupportedTableError(
-            f"the table is {table.format}, and only Delta tables are {purpose} by lakeview's Spark source",
-            fix=fix,
-            place=path,
-            kind="unsupported-format",
-        )
+        raise unsupported_format(path, table.format, f"Delta tables are {purpose}", fix)
     return table
 
 
@@ -44,3 +39,14 @@ def find_delta_table(path: str, purpose: str, fix: str, access: StoreAccess = NO
         return delta_table(path, purpose, fix, access)
     except NotATableError:
         return None
+
+
+def unsupported_format(address: str, table_format: str, done: str, fix: str) -> UnsupportedTableError:
+    """The error for a table of another format. `done`: what is done with which formats alone, such as "Delta tables are
+    written"."""
+    return UnsupportedTableError(
+        f"the table is {table_format}, and only {done} by lakeview's Spark source",
+        fix=fix,
+        place=address,
+        kind="unsupported-format",
+    )

@@ -1,30 +1,33 @@
-"""What commits of a Delta table change to micro-batches: whole commits, with the kind of each change."""
+"""What versions of a table change to micro-batches, with the kind of each change: whole commits of a Delta table here,
+whole snapshots of an Iceberg table in `snapshot_changes`."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles
 
 from lakeview.delta.data.changes import change_files
-from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
+from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
+from lakeview.iceberg.scan.changes import ChangeSource
+from lakeview.iceberg.table import IcebergTable
 from lakeview.model.change_columns import VERSION
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.addresses import task_access
 from lakeview.spark.reader import ChangeOptions, FilePartition, file_partitions
+from lakeview.spark.stream_files import first_version
 from lakeview.spark.stream_reader import StreamReader
 from lakeview.spark.streams import (
     no_offset,
     no_stream_of_changes,
-    no_version,
     other_columns,
     other_table,
     raise_or_log,
@@ -67,9 +70,109 @@ class ChangeOffset:
         return self.version if end.first in (None, self.first) else end.first
 
 
-class ChangeStreamReader(StreamReader[ChangeOptions]):
-    """Tails the changes of a Delta table's rows. A batch has whole commits, at least one, and as many files as
-    `maxFilesPerTrigger` says where it has more than one."""
+class ChangeReader(StreamReader[ChangeOptions], ABC):
+    """Tails the changes of a table's rows. A batch has whole versions, at least one, and as many files as
+    `maxFilesPerTrigger` says where it has more than one. KIND: what a version is called."""
+
+    KIND: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def table(self) -> DeltaTable | IcebergTable:
+        """The table."""
+
+    @abstractmethod
+    def _begin(self) -> int:
+        """The version before the first one that the options name."""
+
+    @abstractmethod
+    def _versions(self, before: int, last: int | None) -> Sequence[int]:
+        """The versions after one, up to `last` or the latest, whose changes can be read."""
+
+    @abstractmethod
+    def _file_counts(self, versions: Sequence[int]) -> Iterator[int]:
+        """How many files hold the changes of each version."""
+
+    @abstractmethod
+    def _is_behind(self, version: int) -> bool:
+        """Whether a version is an earlier one than that whose columns the stream has."""
+
+    @property
+    def _table_id(self) -> str:
+        return str(self.table.snapshot().id)
+
+    @cached_property
+    def _columns(self) -> pa.Schema:
+        return self._columns_of(self._version)
+
+    def _columns_of(self, version: int) -> pa.Schema:
+        """The columns alone: comments and the next value of an identity column change the schema's text as well."""
+        return self.table.snapshot(None if version == NO_SNAPSHOT else version).schema.to_arrow()
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a query without a checkpoint begins: before the first version that the options name."""
+        before = self._begin()
+        return ChangeOffset(before, self._table_id, before).json()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """How far the next batch goes; `start` where nothing is new. Lists the table, which `partitions` then takes as
+        it is."""
+        self.table.refresh()
+        offset = self._check_offset(start)
+        versions = self._versions(offset.version, self._until)
+        end = versions[-1] if versions else offset.version
+        if isinstance(limit, ReadMaxFiles):
+            files = 0
+            for number, count in enumerate(self._file_counts(versions)):
+                files += count
+                if files > limit.max_files and number:
+                    end = versions[number - 1]
+                    break
+        return replace(offset, version=end).json()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Versions that come from now on are left to the next run."""
+        self.table.refresh()
+        self._until = self.table.latest_version
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FilePartition]:
+        """The files of the changes between two offsets, packed for tasks, with the columns of the stream's version.
+        InvalidRequestError where they changed since then; else errors as `changes`."""
+        begin, stop = self._check_offset(start), self._check_offset(end)
+        versions = self._planned_versions(begin.begin_of(stop), stop.version)
+        if not versions:
+            return [FilePartition(())]
+        first, last, own = versions[0], versions[-1], self._columns
+        if self._columns_of(last) == own:
+            columns, tasks = self.table.change_tasks(first, last)
+        elif self._is_behind(last):
+            columns, tasks = self.table.change_tasks(first, self._version)
+            tasks = [(task, kind) for task, kind in tasks if _version_of(task) in versions]
+        else:
+            raise other_columns(f"{self.KIND} {last}", self.table.address)
+        check_schema(self.schema, columns)
+        return file_partitions(tasks, task_access(self.table))
+
+    def _planned_versions(self, before: int, last: int) -> Sequence[int]:
+        return self._versions(before, last)
+
+    def _check_offset(self, value: Mapping[str, Any]) -> ChangeOffset:
+        """An offset of the table as it was listed last. InvalidRequestError for one of another table."""
+        offset = ChangeOffset.parse(value)
+        if offset.table != self._table_id:
+            raise other_table(self.table.address, offset.table, self._table_id)
+        return offset
+
+
+def _version_of(task: FileTask) -> int:
+    version: int = task.source.version if isinstance(task.source, ChangeSource) else task.constants[VERSION]
+    return version
+
+
+class ChangeStreamReader(ChangeReader):
+    """Tails the changes of a Delta table's rows."""
+
+    KIND = "version"
 
     @cached_property
     def table(self) -> DeltaTable:
@@ -79,56 +182,24 @@ class ChangeStreamReader(StreamReader[ChangeOptions]):
             raise no_stream_of_changes(table.format, self.options.path)
         return table
 
-    def initialOffset(self) -> dict[str, Any]:
-        """Where a query without a checkpoint begins: before the first version that the options name."""
-        start = self.options.start
-        if start is None:
-            start = self.table.latest_version + 1
-        elif isinstance(start, datetime):
-            start = first_version_from(self.table.versions(look=False).sort("version"), start)
-        elif start > self.table.latest_version + 1:
-            raise no_version(self.table.address, start, self.table.latest_version)
-        return ChangeOffset(start - 1, self._id(), start - 1).json()
+    def _begin(self) -> int:
+        return first_version(self.table, self.options.start) - 1
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """How far the next batch goes; `start` where nothing is new. Lists the log, which `partitions` then takes as it
-        is."""
-        self.table.refresh()
-        offset = self._check_offset(start)
-        latest = self.table.latest_version if self._until is None else self._until
-        end = replace(offset, version=max(latest, offset.version))
-        if not isinstance(limit, ReadMaxFiles):
-            return end.json()
-        files = 0
-        first = self._first_there(offset.version + 1, latest)
-        for version, count in self._file_counts(first, latest):
-            files += count
-            if files > limit.max_files and version > first:
-                return replace(offset, version=version - 1).json()
-        return end.json()
+    def _versions(self, before: int, last: int | None) -> Sequence[int]:
+        latest = self.table.latest_version
+        end = latest if last is None else min(last, latest)  # of a batch that is planned again commits may be gone
+        return range(self._first_there(before + 1, end), end + 1)
 
-    def prepareForTriggerAvailableNow(self) -> None:
-        """Commits that come from now on are left to the next run."""
-        self.table.refresh()
-        self._until = self.table.latest_version
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FilePartition]:
-        """The files of the changes between two offsets, packed for tasks; errors as `changes`."""
-        begin, stop = self._check_offset(start), self._check_offset(end)
-        last = min(stop.version, self.table.latest_version)  # of a batch that is planned again commits may be gone
-        first = self._first_there(begin.begin_of(stop) + 1, last)
-        if last < first:
-            return [FilePartition(())]
-        return file_partitions(self._tasks(first, last), task_access(self.table))
-
-    def _file_counts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Each version, and how many files hold its changes: from its commit alone, and not from the state of the table
-        at it, for a stream may be thousands behind."""
+    def _file_counts(self, versions: Sequence[int]) -> Iterator[int]:
+        """From the commits alone, and not from the state of the table at each, for a stream may be thousands behind."""
         log = self.table.log
-        for start in range(first, last + 1, _COMMITS):
-            versions = range(start, min(start + _COMMITS, last + 1))
-            counts = Counter(change_files(log.commits(versions), log.storage.root)["version"])
-            yield from ((version, counts[version]) for version in versions)
+        for start in range(0, len(versions), _COMMITS):
+            part = versions[start : start + _COMMITS]
+            counts = Counter(change_files(log.commits(part), log.storage.root)["version"])
+            yield from (counts[version] for version in part)
+
+    def _is_behind(self, version: int) -> bool:
+        return version < self._version
 
     def _first_there(self, first: int, last: int) -> int:
         """The first version from `first` on whose changes can be read: its commit, and a state to begin with, are in
@@ -152,37 +223,9 @@ class ChangeStreamReader(StreamReader[ChangeOptions]):
             raise_or_log(loss, fail_on_data_loss=self.options.fail_on_data_loss)
         return min(begin, last + 1)
 
-    def _tasks(self, first: int, last: int) -> Sequence[tuple[FileTask, str | None]]:
-        """The files of changes, with the columns of the stream's version. InvalidRequestError where they changed since
-        then."""
-        own = self._columns  # before a cleanup of the log may take the version
-        if self._columns_of(last) == own:
-            columns, tasks = self.table.change_tasks(first, last)
-        elif last < self._version:
-            columns, tasks = self.table.change_tasks(first, self._version)
-            tasks = [(task, kind) for task, kind in tasks if task.constants[VERSION] <= last]
-        else:
-            raise other_columns(f"version {last}", self.table.address)
-        check_schema(self.schema, columns)
-        return tasks
-
-    @cached_property
-    def _columns(self) -> pa.Schema:
-        return self._columns_of(self._version)
-
-    def _columns_of(self, version: int) -> pa.Schema:
-        """The columns alone: comments and the next value of an identity column change the schema's text as well."""
-        return self.table.snapshot(version).schema.to_arrow()
-
-    def _id(self) -> str:
-        return str(self.table.state().metadata.id)
-
     def _check_offset(self, value: Mapping[str, Any]) -> ChangeOffset:
-        """An offset of the table as it was listed last. InvalidRequestError for one of another table,
-        VersionNotFoundError where commits were taken back."""
-        offset = ChangeOffset.parse(value)
-        if offset.table != self._id():
-            raise other_table(self.table.address, offset.table, self._id())
+        """VersionNotFoundError where commits were taken back, too."""
+        offset = super()._check_offset(value)
         if self.table.latest_version < offset.version:
             loss = taken_back(self.table.address, offset.version, self.table.latest_version)
             raise_or_log(loss, fail_on_data_loss=self.options.fail_on_data_loss)

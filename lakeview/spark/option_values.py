@@ -132,6 +132,22 @@ def moment(options: Mapping[str, str], name: str) -> datetime | None:
     return timestamp
 
 
+def point(options: Mapping[str, str], side: str) -> int | datetime | None:
+    """What `<side>Version` or `<side>Timestamp` names, None without them. InvalidRequestError for both."""
+    names = f"{side}Version", f"{side}Timestamp"
+    if all(name.lower() in options for name in names):
+        raise InvalidRequestError(f"{' and '.join(names)} are both given", fix="give one of them")
+    version, at = number(options, names[0]), moment(options, names[1])
+    return at if version is None else version
+
+
+def starting_point(options: Mapping[str, str]) -> tuple[int | datetime | None, bool]:
+    """As `point`, of `starting`; and whether its version is `latest`: what comes from now on."""
+    if options.get("startingversion", "").lower() == "latest" and "startingtimestamp" not in options:
+        return None, True
+    return point(options, "starting"), False
+
+
 def access_of(options: Mapping[str, str]) -> StoreAccess:
     """The storage options among options of Spark. InvalidRequestError for a value that begins as JSON and is none."""
     names = [name for name in options if name.startswith(STORAGE_PREFIX)]

@@ -23,9 +23,18 @@ from lakeview.model.table import Table
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask, of_files
 from lakeview.spark.addresses import task_access
-from lakeview.spark.option_values import access_of, flag, known_options, moment, number, path_of, positive
+from lakeview.spark.option_values import (
+    access_of,
+    flag,
+    known_options,
+    number,
+    path_of,
+    point,
+    positive,
+    starting_point,
+)
 from lakeview.spark.options import ReadOptions
-from lakeview.spark.streams import both_starts, no_stream_of_changes
+from lakeview.spark.streams import no_stream_of_changes
 from lakeview.spark.types import arrow_schema, check_schema
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
@@ -155,17 +164,14 @@ class ChangeOptions:
             base, version = number(options, "differenceFrom"), number(options, "versionAsOf")
             assert base is not None
             return ChangeOptions(path_of(options), base, version, difference=True, access=access_of(options))
-        latest = options.get("startingversion", "").lower() == "latest"
-        start, end = None if latest else _end(options, "starting"), _end(options, "ending")
-        if latest and "startingtimestamp" in options:
-            raise both_starts()
-        if start is None and not latest:
+        start, starts_latest = starting_point(options)
+        if start is None and not starts_latest:
             raise InvalidRequestError(
                 "it is not said from where on changes are read",
                 fix="give startingVersion or startingTimestamp",
             )
         return ChangeOptions(
-            path_of(options), start, end, difference=False, access=access_of(options),
+            path_of(options), start, point(options, "ending"), difference=False, access=access_of(options),
             max_files=positive(options, "maxFilesPerTrigger"),
             fail_on_data_loss=flag(options, "failOnDataLoss", default=True),
         )  # fmt: skip
@@ -244,10 +250,3 @@ class LakeviewChangeReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files."""
         return partition_rows(partition, self.schema)
-
-
-def _end(options: Mapping[str, str], side: str) -> int | datetime | None:
-    version, at = number(options, f"{side}Version"), moment(options, f"{side}Timestamp")
-    if version is not None and at is not None:
-        raise InvalidRequestError(f"{side}Version and {side}Timestamp are both given", fix="give one of them")
-    return at if version is None else version

@@ -15,14 +15,14 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType, TimestampType
 
 import lakeview as lv
-from lakeview.delta.log.checkpoint_files import CheckpointPiece
 from lakeview.delta.log.file_actions import PARTITION_VALUES, not_replaced
 from lakeview.delta.table import DeltaTable
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.opening import open_iceberg
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.config import task_settings
-from lakeview.model.errors import UnsupportedTableError
+from lakeview.spark.addresses import unsupported_format
+from lakeview.spark.dml.jobs import parts_frame, parts_of
 from lakeview.spark.types import arrow_schema
 from lakeview.storage.access import StoreAccess
 
@@ -70,19 +70,12 @@ def files(
     if isinstance(table, IcebergTable):
         return _manifest_files(spark, table, version)
     if not isinstance(table, DeltaTable):
-        raise UnsupportedTableError(
-            "the table is shared, and only Delta and Iceberg tables are replayed by lakeview's Spark source",
-            fix="list its files with lakeview.open_table(address).files()",
-            place=address,
-            kind="unsupported-format",
-        )
+        fix = "list its files with lakeview.open_table(address).files()"
+        raise unsupported_format(address, "shared", "Delta and Iceberg tables are replayed", fix)
     pieces, tail = table.state(version).pieces(_COLUMNS)
     keys = tail.select("key", "deletion_vector")
-    rows = [(piece.path, piece.size, piece.version, piece.parent) for piece in pieces]
-    schema = "path string, size long, version long, parent string"
-    access = StoreAccess.of(table.storage)
-    read = partial(_live_rows, table.address, tuple(table.storage.config.roots), access, keys)
-    old = spark.createDataFrame(rows, schema).repartition(max(1, len(rows))).mapInArrow(read, FILES)
+    read = partial(_live_rows, table.address, table.storage.config.roots, StoreAccess.of(table.storage), keys)
+    old = parts_frame(spark, pieces).mapInArrow(read, FILES)
     return old.union(spark.createDataFrame(pa.Table.from_batches([_batch(tail.filter("added"))]), FILES))
 
 
@@ -123,10 +116,13 @@ def roll_up(
 def _manifest_files(spark: SparkSession, table: IcebergTable, version: int | None) -> DataFrame:
     reader = ManifestReader.of(table, version)
     tasks = pack_manifests(table.manifests(reader.version)) if reader.version != NO_SNAPSHOT else []
-    # one row a task: a shuffle by their number gives each its own
-    rows = spark.createDataFrame([(paths,) for paths in tasks], "paths array<string>").repartition(max(1, len(tasks)))
+    read = partial(_manifest_rows, reader)
     # a file that two manifests list counts once, as in the library
-    return rows.mapInArrow(lambda batches: map(_batch, reader.rows(batches)), FILES).dropDuplicates(["path"])
+    return parts_frame(spark, tasks).mapInArrow(read, FILES).dropDuplicates(["path"])
+
+
+def _manifest_rows(reader: ManifestReader, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return map(_batch, reader.files(parts_of(batches)))
 
 
 def _live_rows(
@@ -134,10 +130,9 @@ def _live_rows(
 ) -> Iterator[pa.RecordBatch]:
     """The live files of pieces of a checkpoint, in a task."""
     storage = access.open(root, roots)
-    for batch in batches:
-        for row in batch.to_pylist():
-            for frame in CheckpointPiece(**row).each_action(storage, "add", _COLUMNS):
-                yield _batch(not_replaced(frame, keys))
+    for piece in parts_of(batches):
+        for frame in piece.each_action(storage, "add", _COLUMNS):
+            yield _batch(not_replaced(frame, keys))
 
 
 def _batch(adds: pl.DataFrame) -> pa.RecordBatch:
@@ -168,16 +163,15 @@ class ManifestReader:
         pinned_version = table.snapshot(version).version
         return ManifestReader(address, pinned_version, StoreAccess.of(store), tuple(store.config.roots), table.relocate)
 
-    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
-        """The live files of manifests, a frame for each list of recorded paths in the column `paths` of the batches.
-        `partition_values` are maps of texts, as those of Delta are."""
+    def files(self, parts: Iterable[list[str]]) -> Iterator[pl.DataFrame]:
+        """The live files of manifests, a frame for each list of recorded paths. `partition_values` are maps of texts,
+        as those of Delta are."""
         table = open_iceberg(
             self.address, storage_options=self.access.options, config=task_settings(self.roots), relocate=self.relocate
         )
-        for batch in batches:
-            for paths in batch["paths"].to_pylist():
-                files = table.files(self.version, manifests=paths)
-                yield files.select(*_MANIFEST_COLUMNS, partition_values=_texts(files))
+        for paths in parts:
+            files = table.files(self.version, manifests=paths)
+            yield files.select(*_MANIFEST_COLUMNS, partition_values=_texts(files))
 
 
 def pack_manifests(manifests: pl.DataFrame) -> list[list[str]]:

@@ -1,10 +1,13 @@
 """The main branch of an Iceberg table as a stream follows it: what comes after a snapshot, and what is gone of it."""
 
+from datetime import datetime
+
 from lakeview.iceberg.manifests.tree import has_expired_parent
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.errors import VersionNotFoundError
+from lakeview.model.snapshot import milliseconds
 from lakeview.spark.streams import raise_or_log
 
 
@@ -26,20 +29,20 @@ class StreamBranch:
         """The uuid of the table."""
         return str(self.table.metadata.table_uuid)
 
-    def entry(self, snapshot: int) -> SnapshotEntry:
-        """A snapshot that an option names. VersionNotFoundError where the branch has it not."""
+    def first(self, start: int | datetime | None) -> SnapshotEntry | None:
+        """The snapshot that an option names, or the first one of that time or later; None for what comes from now on.
+        VersionNotFoundError where the branch has not the one that is named."""
+        if not isinstance(start, int):
+            since = None if start is None else milliseconds(start)
+            return next((entry for entry in self.line if since is not None and entry.timestamp_ms >= since), None)
         for entry in self.line:
-            if entry.snapshot_id == snapshot:
+            if entry.snapshot_id == start:
                 return entry
         raise VersionNotFoundError(
-            f"{self.table.address} has no snapshot {snapshot} on its main branch",
+            f"{self.table.address} has no snapshot {start} on its main branch",
             fix="start at a snapshot of the table's history, or with startingTimestamp",
             place="startingVersion",
         )
-
-    def since(self, milliseconds: int) -> SnapshotEntry | None:
-        """The first snapshot of that time or later."""
-        return next((entry for entry in self.line if entry.timestamp_ms >= milliseconds), None)
 
     def following(self, snapshot: int) -> list[SnapshotEntry]:
         """The snapshots after one that was read, oldest first."""

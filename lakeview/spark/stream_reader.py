@@ -18,9 +18,10 @@ from pyspark.sql.types import StructType
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.iceberg.table import IcebergTable
-from lakeview.model.errors import DataFileMissingError, UnsupportedTableError
-from lakeview.spark.addresses import task_access
+from lakeview.model.errors import DataFileMissingError
+from lakeview.spark.addresses import task_access, unsupported_format
 from lakeview.spark.reader import ChangeOptions, FilePartition, file_partitions, partition_rows
+from lakeview.spark.row_stream import RowStream
 from lakeview.spark.stream_files import StreamFiles
 from lakeview.spark.stream_snapshots import SnapshotStream
 from lakeview.spark.streams import MOST_FILES, StreamOptions, deleted_file, raise_or_log
@@ -64,7 +65,7 @@ class LakeviewStreamReader(StreamReader[StreamOptions]):
     have been read, so that a batch that is planned again after a restart has the same rows."""
 
     @cached_property
-    def files(self) -> StreamFiles | SnapshotStream:
+    def files(self) -> RowStream:
         """The table as the stream sees it."""
         source = _stream(self.options, self._version, self.schema.fieldNames())
         check_schema(self.schema, source.schema)
@@ -72,7 +73,7 @@ class LakeviewStreamReader(StreamReader[StreamOptions]):
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins."""
-        return self.files.first().json()
+        return self.files.first()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """How far the next batch goes; `start` where nothing is new."""
@@ -92,16 +93,12 @@ class LakeviewStreamReader(StreamReader[StreamOptions]):
         return file_partitions(tasks, task_access(self.files.table))
 
 
-def _stream(options: StreamOptions, version: int, columns: list[str]) -> StreamFiles | SnapshotStream:
+def _stream(options: StreamOptions, version: int, columns: list[str]) -> RowStream:
     """The table as its format streams it. NotATableError, UnsupportedTableError for a shared table."""
     table = lv.open_table(options.path, storage_options=options.access.options)
     if isinstance(table, DeltaTable):
         return StreamFiles(table, options, version, columns)
     if isinstance(table, IcebergTable):
         return SnapshotStream(table, options, version, columns)
-    raise UnsupportedTableError(
-        "the table is shared, and only Delta and Iceberg tables are streamed by lakeview's Spark source",
-        fix="read it in batches, each with the option version",
-        place=options.path,
-        kind="unsupported-format",
-    )
+    fix = "read it in batches, each with the option version"
+    raise unsupported_format(options.path, "shared", "Delta and Iceberg tables are streamed", fix)

@@ -17,15 +17,15 @@ from lakeview.model.errors import (
     VersionNotFoundError,
 )
 from lakeview.rows.tasks import FileTask
+from lakeview.spark.addresses import unsupported_format
 from lakeview.spark.option_values import (
     access_of,
     flag,
     known_options,
-    moment,
-    number,
     path_of,
     positive,
     positive_bytes,
+    starting_point,
 )
 from lakeview.storage.access import NO_OPTIONS, StoreAccess
 
@@ -49,40 +49,10 @@ def other_columns(version: str, address: str) -> InvalidRequestError:
     )
 
 
-def removed_rows(version: str, address: str, operation: str | None, *, adds: bool) -> InvalidRequestError:
-    """The error for a version that removes rows; `adds`: and adds others."""
-    return InvalidRequestError(
-        f"{version} of {address} takes rows away"
-        f"{' and adds others' if adds else ''} ({operation or 'no operation named'}), and a stream only brings rows",
-        fix="set skipChangeCommits to leave such commits out, ignoreChanges to read what they add (rows that were "
-        "only moved come again)" + ("" if adds else ", or ignoreDeletes to pass over commits that only remove"),
-        place=version,
-        kind="change-commit",
-    )
-
-
-def both_starts() -> InvalidRequestError:
-    """The error for options that name two commits at which a stream begins."""
-    return InvalidRequestError("startingVersion and startingTimestamp are both given", fix="give one of them")
-
-
 def no_stream_of_changes(table_format: str, address: str) -> UnsupportedTableError:
     """The error for a stream of the changes of a shared table."""
-    return UnsupportedTableError(
-        f"the table is {table_format}, and only changes of Delta and Iceberg tables are streamed",
-        fix="read the changes in batches, each with startingVersion and endingVersion",
-        place=address,
-        kind="unsupported-format",
-    )
-
-
-def no_version(address: str, version: int, latest: int) -> VersionNotFoundError:
-    """The error for a stream that is to start behind the version that comes next."""
-    return VersionNotFoundError(
-        f"{address} has no version {version}: it is at {latest}",
-        fix=f"start at a version up to {latest + 1}",
-        place="startingVersion",
-    )
+    fix = "read the changes in batches, each with startingVersion and endingVersion"
+    return unsupported_format(address, table_format, "changes of Delta and Iceberg tables are streamed", fix)
 
 
 def taken_back(address: str, last: int, latest: int) -> VersionNotFoundError:
@@ -151,9 +121,8 @@ class StreamOptions:
     """
 
     path: str
-    starting_version: int | None = None
-    starting_latest: bool = False
-    starting_timestamp: datetime | None = None
+    start: int | datetime | None = None
+    starts_latest: bool = False
     max_files: int = MOST_FILES
     max_bytes: int | None = None
     ignore_changes: bool = False
@@ -166,14 +135,11 @@ class StreamOptions:
     def parse(options: Mapping[str, str]) -> StreamOptions:
         """Raises InvalidRequestError for an unknown option and for a value or a combination that cannot be meant."""
         options = known_options(options, ("path", *NAMES), "reading as a stream")
-        latest = options.get("startingversion", "").lower() == "latest"
-        if "startingversion" in options and "startingtimestamp" in options:
-            raise both_starts()
+        start, starts_latest = starting_point(options)
         return StreamOptions(
-            path=path_of(options),
-            starting_version=None if latest else number(options, "startingVersion"),
-            starting_latest=latest,
-            starting_timestamp=moment(options, "startingTimestamp"),
+            path_of(options),
+            start,
+            starts_latest,
             max_files=positive(options, "maxFilesPerTrigger") or MOST_FILES,
             max_bytes=positive_bytes(options, "maxBytesPerTrigger"),
             ignore_changes=flag(options, "ignoreChanges", default=False),
@@ -181,6 +147,22 @@ class StreamOptions:
             skip_change_commits=flag(options, "skipChangeCommits", default=False),
             fail_on_data_loss=flag(options, "failOnDataLoss", default=True),
             access=access_of(options),
+        )
+
+    def reads_change(self, version: str, address: str, operation: str | None, adds: bool) -> bool:
+        """Whether the rows that a version adds are read, which takes others away. `adds`: it adds any.
+        InvalidRequestError where no option says what to do."""
+        if self.skip_change_commits:
+            return False
+        if self.ignore_changes or (self.ignore_deletes and not adds):
+            return True
+        raise InvalidRequestError(
+            f"{version} of {address} takes rows away{' and adds others' if adds else ''} "
+            f"({operation or 'no operation named'}), and a stream only brings rows",
+            fix="set skipChangeCommits to leave such commits out, ignoreChanges to read what they add (rows that were "
+            "only moved come again)" + ("" if adds else ", or ignoreDeletes to pass over commits that only remove"),
+            place=version,
+            kind="change-commit",
         )
 
 

@@ -49,7 +49,7 @@ from lakeview.spark.pipelines.publication import Publication, Read, Result, publ
 from lakeview.spark.pipelines.records import Records
 from lakeview.spark.pipelines.run import Spec, _Run, _with_late_workers, first_lines, lock_project
 from lakeview.spark.pipelines.sources import Places, Source, restored_at
-from lakeview.spark.stream_files import Offset
+from lakeview.spark.row_stream import Offset
 from lakeview.spark.stream_snapshots import COMPLETE, SnapshotOffset
 from lakeview.storage import open_storage
 from lakeview.storage.access import StoreAccess
@@ -317,7 +317,14 @@ def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) 
     state.mkdir(parents=True)
     (state / "metadata").write_text('v1\n{"operatorInfo":{"operatorId":0,"operatorName":"dedupe"}}')
     for batch, version in enumerate((3, 5)):
-        lines = ["v1", "{}", json.dumps(offset(version).began().json()), '{"logOffset":1}', "-", "7"]
+        lines = [
+            "v1",
+            "{}",
+            json.dumps({**offset(version).json(), "first": [version, 0, False]}),
+            '{"logOffset":1}',
+            "-",
+            "7",
+        ]
         (folder / "offsets" / str(batch)).write_text("\n".join(lines))
     checkpoints = Checkpoints(str(tmp_path))
     assert checkpoints.spans("q", 0, {}) == {"id": Span(None, 2)}
@@ -327,7 +334,9 @@ def test_spans_of_a_batch_come_from_the_checkpoint_of_its_query(tmp_path: Path) 
     assert table_offsets("v1\n{}\n-") == {}
     for batch, snapshot in enumerate((11, 12, 12)):
         there = SnapshotOffset("uuid", snapshot, COMPLETE, initial=False)
-        (folder / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(there.began().json())}")
+        (folder / "offsets" / str(batch)).write_text(
+            f"v1\n{{}}\n{json.dumps(there.json() | {'first': [there.version, there.index, there.initial]})}"
+        )
     checkpoints = Checkpoints(str(tmp_path))
     assert [checkpoints.spans("q", batch, {}) for batch in range(3)] == [{"uuid": Span(None, None)}] * 2 + [{}]
 

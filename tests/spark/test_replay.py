@@ -6,7 +6,6 @@ from pathlib import Path
 
 import deltalake
 import polars as pl
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -138,8 +137,7 @@ def test_manifests_read_in_tasks_have_the_files_of_the_table(
         return  # the same call reports what cannot be read
     reader = pickle.loads(pickle.dumps(ManifestReader.of(table, None)))
     tasks = pack_manifests(table.manifests()) if expected.height else []
-    batch = pa.RecordBatch.from_pydict({"paths": pa.array(tasks, pa.list_(pa.string()))})
-    rows_found = [row for frame in reader.rows([batch]) for row in frame.select(FILES).rows()]
+    rows_found = [row for frame in reader.files(tasks) for row in frame.select(FILES).rows()]
     assert sorted(rows_found, key=str) == sorted(expected.rows(), key=str)
 
 

@@ -18,7 +18,7 @@ from lakeview.spark.pipelines.config import PipelineConfig
 from lakeview.spark.pipelines.graph import FORMAT, Graph, Input, same_dataset
 from lakeview.spark.pipelines.records import Records, Row
 from lakeview.spark.pipelines.sources import Places, table_at
-from lakeview.spark.stream_files import Offset
+from lakeview.spark.row_stream import Offset
 from lakeview.spark.stream_snapshots import SnapshotOffset
 from lakeview.storage import open_storage
 
