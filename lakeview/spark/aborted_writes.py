@@ -1,10 +1,15 @@
-"""The id of a write to the files that its tasks left: those that Spark ended before they reported them."""
+"""What writers of all formats do with files that are not committed: those of tasks that failed, of tasks that Spark
+ended before they reported them, and of tasks that it ran again."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Any
 
 from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from lakeview.model.errors import LakeviewError
 from lakeview.storage import Storage
@@ -16,6 +21,51 @@ _NAMES = 10
 """Files that a warning names."""
 
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class FilesWritten(WriterCommitMessage):
+    """The files of one task and its number of rows, for the driver; `definition`: what a Delta table was to the task;
+    `is_repeated`: as the function."""
+
+    files: list[Any]
+    rows: int = 0
+    definition: str = ""
+    is_repeated: bool = False
+
+
+class FilesWriter(DataSourceArrowWriter, ABC):
+    """Made on the driver, copied to each task for `write`, and asked on the driver to `commit` or `abort`."""
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove the files of the tasks that ended well, and of those that Spark ended before they could report them;
+        the failed ones have removed theirs.
+
+        Where every task ended well a commit was tried, which has removed them itself, or must leave them: a store that
+        did not answer may have taken it. A file that a task writes after this is named by no commit: no reader reads
+        it, and the log doctor lists it.
+        """
+        if any(message is None for message in messages):
+            self._discard([file for message in files_written(messages) for file in message.files])
+            self._remove_others([])
+
+    def _remove_first_runs(self, messages: Sequence[FilesWritten]) -> None:
+        """Remove what tasks that Spark ran again wrote before."""
+        if any(message.is_repeated for message in messages):
+            self._remove_others([file for message in messages for file in message.files])
+
+    @abstractmethod
+    def _discard(self, files: Sequence[Any]) -> None:
+        """Remove these files."""
+
+    @abstractmethod
+    def _remove_others(self, files: Sequence[Any]) -> None:
+        """Remove the files of this write but for these."""
+
+
+def files_written(messages: Sequence[WriterCommitMessage | None]) -> list[FilesWritten]:
+    """The messages of the tasks that succeeded."""
+    return [message for message in messages if isinstance(message, FilesWritten)]
 
 
 def is_repeated() -> bool:

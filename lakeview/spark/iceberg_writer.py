@@ -3,11 +3,11 @@ snapshot."""
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyspark
-from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
 import lakeview as lv
@@ -20,7 +20,7 @@ from lakeview.iceberg.write.metadata_file import StreamBatch
 from lakeview.iceberg.write.selection import ByCondition, ByPartition, Selection, check_inside
 from lakeview.iceberg.write.snapshot_commit import ENGINE, CommitOptions, SnapshotCommit
 from lakeview.model.errors import CommitConflictError, NotATableError
-from lakeview.spark.aborted_writes import is_repeated, remove_files
+from lakeview.spark.aborted_writes import FilesWriter, FilesWritten, files_written, is_repeated, remove_files
 from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import WriteOptions
 from lakeview.spark.types import from_spark
@@ -28,16 +28,8 @@ from lakeview.storage import Storage
 from lakeview.storage.access import StoreAccess
 
 
-@dataclass
-class IcebergFilesWritten(WriterCommitMessage):
-    """The files of one task, for the driver; `is_repeated`: as the function."""
-
-    files: list[NewFile]
-    is_repeated: bool = False
-
-
-class IcebergWriter(DataSourceArrowWriter):
-    """Made on the driver, copied to each task for `write`, and asked on the driver to `commit` or `abort`.
+class IcebergWriter(FilesWriter):
+    """Writes to an Iceberg table.
 
     Raises UnsupportedTableError for a table that is not written, InvalidRequestError for columns that are not the
     table's, and for a replaceWhere that is no condition on them, before any row is written.
@@ -60,17 +52,17 @@ class IcebergWriter(DataSourceArrowWriter):
             check_partitions(self.context, table.address)
         ByCondition.parse(options.replace_where, self.context.schema)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> IcebergFilesWritten:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
         """The rows of one task to files. A task that fails removes what it wrote; Spark may then run it again.
 
         The row that a refusal names is counted from 0 in the rows of the task.
         """
         if self.is_ignored:
-            return IcebergFilesWritten([])
+            return FilesWritten([])
         where = self.options.replace_where
         check = None if where is None else check_inside(where, self.context.schema)
         files = write_files(self.context, map(in_utc, iterator), self._storage(), check)
-        return IcebergFilesWritten(files, is_repeated())
+        return FilesWritten(files, is_repeated=is_repeated())
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """All files of all tasks as one snapshot, for an overwrite in place of what it replaces; none where nothing
@@ -79,7 +71,8 @@ class IcebergWriter(DataSourceArrowWriter):
         CommitConflictError if the table's columns or partition spec are no longer those by which the files were
         written, or if another writer changed what an overwrite replaces; the files are removed then.
         """
-        files = _files_of(messages)
+        file_messages = files_written(messages)
+        files = [file for message in file_messages for file in message.files]
         if not files and (not self.overwrite or self.options.dynamic):
             return
         try:
@@ -98,19 +91,7 @@ class IcebergWriter(DataSourceArrowWriter):
             overwrite(table, self.base, self.context, files, selection, options)
         else:
             SnapshotCommit(table, self.context, files, options).run()
-        if any(isinstance(message, IcebergFilesWritten) and message.is_repeated for message in messages):
-            self._remove_others(files)
-
-    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove the files of the tasks that ended well, and of those that Spark ended before they could report them;
-        the failed ones have removed theirs.
-
-        Where every task ended well a commit was tried, which has removed them itself, or must leave them: a store that
-        did not answer may have taken it. A file that a task writes after this is named by no snapshot.
-        """
-        if any(message is None for message in messages):
-            self._discard(_files_of(messages))
-            self._remove_others([])
+        self._remove_first_runs(file_messages)
 
     def _table(self) -> IcebergTable:
         table = iceberg_table(self.options)
@@ -127,7 +108,6 @@ class IcebergWriter(DataSourceArrowWriter):
         discard([file.address for file in files], self._storage())
 
     def _remove_others(self, files: Sequence[NewFile]) -> None:
-        """Remove the files of this write but for these."""
         locations = self.context.locations
         flat = not (self.context.spec.fields and locations.partition_folders) and not locations.hashes_names
         storage = self.options.access.open(locations.folder, self.roots)
@@ -145,7 +125,3 @@ def iceberg_table(options: WriteOptions) -> IcebergTable | None:
     except NotATableError:
         return None
     return table if isinstance(table, IcebergTable) else None
-
-
-def _files_of(messages: Sequence[WriterCommitMessage | None]) -> list[NewFile]:
-    return [file for message in messages if isinstance(message, IcebergFilesWritten) for file in message.files]

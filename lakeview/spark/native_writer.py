@@ -31,11 +31,12 @@ from lakeview.model.errors import ConstraintViolationError, LakeviewError
 from lakeview.model.printable import count_text
 from lakeview.model.snapshot import milliseconds
 from lakeview.spark import partition_keys
+from lakeview.spark.aborted_writes import FilesWritten
 from lakeview.spark.dml.jobs import run_parts
 from lakeview.spark.native_conditions import CODECS, is_native
 from lakeview.spark.options import Statistics
 from lakeview.spark.types import to_spark
-from lakeview.spark.writer import FilesWritten, LakeviewWriter
+from lakeview.spark.writer import LakeviewWriter
 from lakeview.storage.local import LocalStorage
 from lakeview.storage.local_files import move_files
 

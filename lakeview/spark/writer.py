@@ -2,12 +2,12 @@
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyspark
-from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
 import lakeview as lv
@@ -21,7 +21,7 @@ from lakeview.delta.write.writer import FileWriter, discard
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CommitConflictError
 from lakeview.model.schema import Schema
-from lakeview.spark.aborted_writes import is_repeated, remove_files
+from lakeview.spark.aborted_writes import FilesWriter, FilesWritten, files_written, is_repeated, remove_files
 from lakeview.spark.addresses import find_delta_table
 from lakeview.spark.arrow_functions import in_utc
 from lakeview.spark.options import Statistics, WriteOptions
@@ -33,23 +33,11 @@ from lakeview.storage.access import StoreAccess
 ENGINE = f"lakeview/{lv.__version__} Apache-Spark/{pyspark.__version__}"
 
 
-@dataclass
-class FilesWritten(WriterCommitMessage):
-    """The files of one task and its number of rows, for the driver; `definition`: what the table was to the task;
-    `is_repeated`: as the function."""
+class LakeviewWriter(FilesWriter):
+    """Writes to a Delta table. One that is not there is created by the commit: a write that fails leaves none behind.
 
-    adds: list[AddFile]
-    rows: int
-    definition: str
-    is_repeated: bool = False
-
-
-class LakeviewWriter(DataSourceArrowWriter):
-    """Made on the driver, copied to each task for `write`, and asked on the driver to `commit` or `abort`.
-
-    A table that is not there is created by the commit: a write that fails leaves none behind. Raises
-    InvalidRequestError when the rows' columns and fields are not the table's, and for a replaceWhere that does not
-    select whole partitions, before any row is written.
+    Raises InvalidRequestError when the rows' columns and fields are not the table's, and for a replaceWhere that does
+    not select whole partitions, before any row is written.
     """
 
     def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
@@ -105,18 +93,18 @@ class LakeviewWriter(DataSourceArrowWriter):
         CommitConflictError when another writer was first and the two collide, or when the table's columns, rules or
         features are no longer those by which the files were written; Spark then calls `abort`.
         """
-        file_messages = _file_messages(messages)
-        adds = [add for message in file_messages for add in message.adds]
+        file_messages = files_written(messages)
+        adds = [add for message in file_messages for add in message.files]
         clock = self.options.clock
         try:
             table = _find(self.options)
             is_new = table is None
             if self.is_ignored or (table is not None and self.options.is_ignored()):
-                self._discard(messages)
+                self._discard(adds)
                 return
             table = table or self._create(clock)
         except BaseException:
-            self._discard(messages)
+            self._discard(adds)
             raise
         own_parameters, metrics = self._describe(adds, sum(message.rows for message in file_messages))
         with table.transaction(
@@ -141,32 +129,12 @@ class LakeviewWriter(DataSourceArrowWriter):
             self.replacement.apply(transaction, adds)
         self._remove_first_runs(file_messages)
 
-    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove the files of the tasks that ended well, and of those that Spark ended before they could report them;
-        the failed ones have removed theirs.
+    def _discard(self, files: Sequence[AddFile]) -> None:
+        discard(files, self._storage())
 
-        Where every task ended well a commit was tried, which has removed them itself, or must leave them: a store that
-        did not answer may have taken it. A file that a task writes after this is named by no commit: no reader reads
-        it, and the log doctor lists it.
-        """
-        if any(message is None for message in messages):
-            self._discard(messages)
-            self._remove_others([])
-
-    def _discard(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        storage = self._storage()
-        for message in _file_messages(messages):
-            discard(message.adds, storage)
-
-    def _remove_first_runs(self, messages: Sequence[FilesWritten]) -> None:
-        """Remove what tasks that Spark ran again wrote before."""
-        if any(message.is_repeated for message in messages):
-            self._remove_others([add for message in messages for add in message.adds])
-
-    def _remove_others(self, adds: Sequence[AddFile]) -> None:
-        """Remove the files of this write but for these."""
+    def _remove_others(self, files: Sequence[AddFile]) -> None:
         prefix = f"part-{self.context.write_id}"
-        remove_files(self._storage(), prefix, one_folder=self.context.one_folder, besides=paths_of(adds))
+        remove_files(self._storage(), prefix, one_folder=self.context.one_folder, besides=paths_of(files))
 
     def _storage(self) -> Storage:
         return self.options.access.open(self.context.root)
@@ -223,11 +191,6 @@ class LakeviewWriter(DataSourceArrowWriter):
 def _find(options: WriteOptions) -> DeltaTable | None:
     fix = "write to another path, or with the engine that owns the table"
     return find_delta_table(options.path, "written in this way", fix, options.access)
-
-
-def _file_messages(messages: Sequence[WriterCommitMessage | None]) -> list[FilesWritten]:
-    """The messages of the tasks that succeeded."""
-    return [message for message in messages if isinstance(message, FilesWritten)]
 
 
 class _Counter:

@@ -21,6 +21,7 @@ from lakeview.spark.pipelines.config import parse_config
 from lakeview.spark.pipelines.graph import Graph
 from lakeview.spark.pipelines.publish import Publisher
 from lakeview.spark.pipelines.records import Records
+from lakeview.spark.pipelines.sources import Places
 from lakeview.spark.profile import profile
 from lakeview.spark.replay import roll_up
 from lakeview.spark.types import arrow_schema
@@ -76,12 +77,12 @@ def test_an_aborted_write_removes_its_files_from_all_folders_of_a_bucket(
     rows = pa.RecordBatch.from_pydict({"id": [1, 2], "part": ["a", "b"]}, arrow_schema(schema))
     writer, other = (LakeviewWriter(options, schema, overwrite=False) for _ in range(2))
     messages = [writer.write(iter([rows])) for _ in range(2)]
-    of_other = {add.path for add in other.write(iter([rows])).adds}
+    of_other = {add.path for add in other.write(iter([rows])).files}
     store = open_storage(address, options=bucket.options)
     with monkeypatch.context() as patched:
         patched.setattr("lakeview.spark.aborted_writes._PAGES", 0)
         writer.abort([messages[0], None])
-    assert set(store.names()) == of_other | {add.path for add in messages[1].adds}
+    assert set(store.names()) == of_other | {add.path for add in messages[1].files}
     assert f"with part-{writer.context.write_id} in their names; vacuum removes them" in caplog.text
     writer.abort([messages[0], None])
     assert set(store.names()) == of_other
@@ -151,13 +152,12 @@ tables:
     )
     clock = lambda: datetime.now(UTC)  # noqa: E731, TID251 (what a vacuum deletes was removed before)
     records = Records(config.output, "shop", clock, access=config.access)
-    publisher = Publisher(
-        spark, "shop", "r", config.output, graph, records, clock, lambda _: None, access=config.access
-    )
+    places = Places("shop", config.output, "orders", config.access)
+    publisher = Publisher(spark, "r", places, config.tables["orders"], graph, records, clock, lambda _: None)
     for rows in ([1, 9], [1, 2]):
         sink.append(pl.DataFrame({"id": rows}))
-        assert publisher.publish("orders", config.tables["orders"]) == "succeeded"
-        publisher.maintain("orders", config.tables["orders"], "succeeded")
+        assert publisher.publish() == "succeeded"
+        publisher.maintain("succeeded")
     tables = {
         name: lv.open_table(f"{root}/lake/{name}", storage_options=bucket.options)
         for name in ("orders", "_lakeview/quarantine/orders", "_lakeview/runs")
