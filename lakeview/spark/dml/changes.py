@@ -1,6 +1,6 @@
 """Deletes, updates, rearrangements and copies of files, each file by one task."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from lakeview.delta.log.commits import predicates
 from lakeview.delta.properties import value
 from lakeview.delta.table import DeltaTable
 from lakeview.delta.write.deep_clone import FileCopy, copy_files
+from lakeview.delta.write.definition_operations import commit_one
 from lakeview.delta.write.first_commit import clone
 from lakeview.delta.write.live_files import LiveFile
 from lakeview.delta.write.optimize import (
@@ -26,6 +27,8 @@ from lakeview.delta.write.optimize import (
 from lakeview.delta.write.row_changes import RowChanges
 from lakeview.delta.write.row_operations import RowOutcome, RowWork, change_files
 from lakeview.delta.write.target import until_made
+from lakeview.delta.write.transaction import Transaction
+from lakeview.delta.write.whole_files import EVERY
 from lakeview.model.clock import system_clock
 from lakeview.model.errors import LakeviewError, UnsupportedTableError
 from lakeview.model.runs import runs
@@ -44,22 +47,15 @@ _PART_BYTES = 128 << 20
 def delete(spark: SparkSession, table: DeltaTable, where: str | None, user: str | None = None) -> int | None:
     """Delete the rows for which a condition is true, all without one; returns the version, None if there was none."""
 
-    def attempt() -> int | None:
-        parameters = {"predicate": predicates(where)}
-        with table.transaction("DELETE", parameters=parameters, user=user, engine=ENGINE) as txn:
-            condition = pl.lit(value=True) if where is None else predicate(where, txn.schema)
-            if set(condition.meta.root_names()) <= set(txn.definition.partition_columns):
-                txn.delete(where)  # whole files, by the log alone
-            else:
-                txn.check_may_remove()
-                txn.reads(condition)
-                files = parts(by_partition(txn.live_files(condition)))
-                with task_work(txn) as work:
-                    outcomes = take_paths(txn, run_parts(spark, files, partial(_change, work, condition, None)))
-                txn.take(outcomes, {}, only_deletes=True)
-        return txn.version
+    def do(txn: Transaction) -> None:
+        condition = EVERY if where is None else predicate(where, txn.schema)
+        if set(condition.meta.root_names()) <= set(txn.definition.partition_columns):
+            txn.delete(where)  # whole files, by the log alone
+        else:
+            _change_rows(spark, txn, condition, None)
 
-    return until_made(attempt)
+    condition = predicates(where)
+    return until_made(lambda: commit_one(table, "DELETE", do, user=user, engine=ENGINE, predicate=condition))
 
 
 def update(
@@ -67,20 +63,12 @@ def update(
 ) -> int | None:
     """Set columns of the rows for which a condition is true, of all without one; returns the version, None if there was
     none."""
-    parameters = {"predicate": predicates(where)}
 
-    def attempt() -> int | None:
-        with table.transaction("UPDATE", parameters=parameters, user=user, engine=ENGINE) as txn:
-            txn.check_may_remove()
-            condition = pl.lit(value=True) if where is None else predicate(where, txn.schema)
-            txn.reads(condition)
-            files = parts(by_partition(txn.live_files(condition)))
-            with task_work(txn) as work:
-                outcomes = take_paths(txn, run_parts(spark, files, partial(_change, work, condition, assignments)))
-            txn.take(outcomes, {})
-        return txn.version
+    def do(txn: Transaction) -> None:
+        _change_rows(spark, txn, EVERY if where is None else predicate(where, txn.schema), assignments)
 
-    return until_made(attempt)
+    condition = predicates(where)
+    return until_made(lambda: commit_one(table, "UPDATE", do, user=user, engine=ENGINE, predicate=condition))
 
 
 def optimize(
@@ -92,21 +80,39 @@ def optimize(
 ) -> int | None:
     """Write small files again as few large ones, or all files along a curve; returns the version, None if all files are
     well as they are. Files of one partition are written by one task."""
+
+    def do(txn: Transaction) -> None:
+        condition = txn.on_partitions(where)
+        columns = order_columns(txn.definition.schema, txn.definition.partition_columns, z_order_by)
+        size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
+        groups = groups_of(txn.live_files(condition), size, columns)
+        outcomes = _run_groups(spark, txn, groups, partial(_rewrite, size, tuple(columns)))
+        txn.take(outcomes, optimize_metrics([m for o in outcomes for m in o.moves]), only_deletes=True)
+
     parameters = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(list(z_order_by)).decode()}
+    return until_made(lambda: commit_one(table, "OPTIMIZE", do, user=user, engine=ENGINE, **parameters))
 
-    def attempt() -> int | None:
-        with table.transaction("OPTIMIZE", parameters=parameters, user=user, engine=ENGINE) as txn:
-            condition = txn.on_partitions(where)
-            columns = order_columns(txn.definition.schema, txn.definition.partition_columns, z_order_by)
-            size: int = value(txn.definition.properties, "delta.targetFileSize") or TARGET_BYTES
-            groups = groups_of(txn.live_files(condition), size, columns)
-            with task_work(txn) as work:
-                sized_work = replace(work, context=optimize_context(work.context, size, columns))
-                outcomes = take_paths(txn, run_parts(spark, groups, partial(_rewrite, sized_work, tuple(columns))))
-            txn.take(outcomes, optimize_metrics([m for o in outcomes for m in o.moves]), only_deletes=True)
-        return txn.version
 
-    return until_made(attempt)
+def _change_rows(
+    spark: SparkSession, txn: Transaction, condition: pl.Expr, assignments: Mapping[str, str] | None
+) -> None:
+    """Delete the rows for which a condition is true, or set columns of them."""
+    txn.check_may_remove()
+    txn.reads(condition)
+    files = parts(by_partition(txn.live_files(condition)))
+    outcomes = _run_groups(spark, txn, files, partial(_change, condition, assignments))
+    txn.take(outcomes, {}, only_deletes=assignments is None)
+
+
+def _run_groups(
+    spark: SparkSession,
+    txn: Transaction,
+    groups: Sequence[list[LiveFile]],
+    do: Callable[[RowWork, Sequence[LiveFile]], RowOutcome],
+) -> list[RowOutcome]:
+    """What tasks do, each to a group of files."""
+    with task_work(txn) as work:
+        return take_paths(txn, run_parts(spark, groups, partial(do, work)))
 
 
 def by_partition(files: Iterable[LiveFile]) -> list[LiveFile]:
@@ -121,7 +127,7 @@ def parts(files: Sequence[LiveFile], tasks: int = 1) -> list[list[LiveFile]]:
 
 
 def _change(
-    work: RowWork, condition: pl.Expr, assignments: Mapping[str, str] | None, files: Sequence[LiveFile]
+    condition: pl.Expr, assignments: Mapping[str, str] | None, work: RowWork, files: Sequence[LiveFile]
 ) -> RowOutcome:
     name = "numDeletedRows" if assignments is None else "numUpdatedRows"
 
@@ -131,7 +137,8 @@ def _change(
     return work.run(do)
 
 
-def _rewrite(work: RowWork, z_order_by: Sequence[str], group: Sequence[LiveFile]) -> RowOutcome:
+def _rewrite(size: int, z_order_by: Sequence[str], work: RowWork, group: Sequence[LiveFile]) -> RowOutcome:
+    work = replace(work, context=optimize_context(work.context, size, z_order_by))
     return work.run(lambda rows: rewrite(rows.writer, rows.files, [group], z_order_by))
 
 

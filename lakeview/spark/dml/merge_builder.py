@@ -154,4 +154,4 @@ class DeltaOptimizeBuilder:
 
     def _optimize(self, columns: Sequence[str]) -> DataFrame:
         version = changes.optimize(self._spark, self._table, self._where, columns)
-        return results.optimize_result(self._spark, self._table, version)
+        return self._spark.createDataFrame([results.optimize_row(self._table, version)], results.OPTIMIZE)

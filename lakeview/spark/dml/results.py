@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeview.delta.data.column_rules import clustering_columns
@@ -32,7 +31,7 @@ DETAIL = (
 )
 """One row: the table as it is. `tableFeatures`: those that the protocol names, and those that its version implies."""
 
-RESTORE: Mapping[str, str] = {
+_RESTORE: Mapping[str, str] = {
     "table_size_after_restore": "tableSizeAfterRestore",
     "num_of_files_after_restore": "numOfFilesAfterRestore",
     "num_removed_files": "numRemovedFiles",
@@ -41,6 +40,9 @@ RESTORE: Mapping[str, str] = {
     "restored_files_size": "restoredFilesSize",
 }
 """Columns of a restore's one row to the metrics of its commit."""
+
+RESTORE = ", ".join(f"{name} long" for name in _RESTORE)
+"""One row: the files that came and went."""
 
 _SIZES = "struct<min: long, max: long, avg: double, totalFiles: long, totalSize: long>"
 
@@ -85,13 +87,8 @@ def history_row(version: int, timestamp: datetime | None, data: bytes) -> tuple[
     )
 
 
-def detail(spark: SparkSession, table: DeltaTable) -> DataFrame:
-    """DETAIL of the latest version."""
-    return spark.createDataFrame([detail_row(table)], DETAIL)
-
-
 def detail_row(table: DeltaTable) -> tuple[Any, ...]:
-    """The row of DETAIL."""
+    """The row of DETAIL of the latest version."""
     state, now = table.state(), table.snapshot()
     return (
         table.format,
@@ -112,27 +109,17 @@ def detail_row(table: DeltaTable) -> tuple[Any, ...]:
     )
 
 
-def restore_result(spark: SparkSession, table: DeltaTable, version: int | None) -> DataFrame:
-    """The metrics of a restore that made a version; None: the table was that already."""
-    return spark.createDataFrame([restore_row(table, version)], ", ".join(f"{name} long" for name in RESTORE))
-
-
 def restore_row(table: DeltaTable, version: int | None) -> tuple[int, ...]:
-    """The row of RESTORE."""
+    """The row of RESTORE of a restore that made a version; None: the table was that already."""
     metrics = _metrics(table, version)
     if version is None:
         now = table.snapshot()
         metrics = {"tableSizeAfterRestore": now.size_bytes or 0, "numOfFilesAfterRestore": now.num_files}
-    return tuple(metrics.get(name, 0) for name in RESTORE.values())
-
-
-def optimize_result(spark: SparkSession, table: DeltaTable, version: int | None) -> DataFrame:
-    """The metrics of an optimize that made a version; None: all files were well as they are."""
-    return spark.createDataFrame([optimize_row(table, version)], OPTIMIZE)
+    return tuple(metrics.get(name, 0) for name in _RESTORE.values())
 
 
 def optimize_row(table: DeltaTable, version: int | None) -> tuple[Any, ...]:
-    """The row of OPTIMIZE."""
+    """The row of OPTIMIZE of an optimize that made a version; None: all files were well as they are."""
     metrics = _metrics(table, version)
     files_added, bytes_added = metrics.get("numAddedFiles", 0), metrics.get("numAddedBytes", 0)
     files_removed, bytes_removed = metrics.get("numRemovedFiles", 0), metrics.get("numRemovedBytes", 0)
@@ -140,11 +127,6 @@ def optimize_row(table: DeltaTable, version: int | None) -> tuple[Any, ...]:
     new_files = (least, most, bytes_added / max(files_added, 1), files_added, bytes_added)
     old_files = (None, None, bytes_removed / max(files_removed, 1), files_removed, bytes_removed)
     return table.address, (files_added, files_removed, new_files, old_files)
-
-
-def vacuum_result(spark: SparkSession, files: pl.DataFrame) -> DataFrame:
-    """VACUUM of what a vacuum listed."""
-    return spark.createDataFrame(files.rows(), VACUUM)
 
 
 def _metrics(table: DeltaTable, version: int | None) -> dict[str, int]:

@@ -258,7 +258,7 @@ class DeltaTable:
     def detail(self) -> DataFrame:
         """`results.DETAIL`: one row, the table as it is."""
         self._table.refresh()
-        return results.detail(self._spark, self._table)
+        return self._spark.createDataFrame([results.detail_row(self._table)], results.DETAIL)
 
     def history(self, limit: int | None = None) -> DataFrame:
         """`results.HISTORY`: one row a commit, newest first."""
@@ -274,14 +274,17 @@ class DeltaTable:
         """
         retention = None if retentionHours is None else hours_of(retentionHours, "retentionHours")
         files = self._table.vacuum(retention, dry_run=dry_run, allow_short_retention=allow_short_retention)
-        return results.vacuum_result(self._spark, files)
+        return self._spark.createDataFrame(files.rows(), results.VACUUM)
 
     def restoreToVersion(self, version: int) -> DataFrame:
         """Make the table what it was at a version; returns `results.RESTORE`, the files that came and went."""
-        return results.restore_result(self._spark, self._table, self._table.restore(version))
+        return self._restore(version)
 
     def restoreToTimestamp(self, timestamp: datetime | str) -> DataFrame:
         """Make the table what it was at a moment: a datetime with its offset, or text, which without one is in the time
         zone of the session. Returns as `restoreToVersion`."""
-        version = self._table.restore(at=timestamp_of(self._spark, timestamp))
-        return results.restore_result(self._spark, self._table, version)
+        return self._restore(at=timestamp_of(self._spark, timestamp))
+
+    def _restore(self, version: int | None = None, at: datetime | None = None) -> DataFrame:
+        row = results.restore_row(self._table, self._table.restore(version, at=at))
+        return self._spark.createDataFrame([row], results.RESTORE)
