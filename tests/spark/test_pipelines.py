@@ -23,7 +23,7 @@ from lakeview.spark.pipelines.graph import FlowNode, Graph, Input
 from lakeview.spark.pipelines.merges import Tombstones
 from lakeview.spark.pipelines.publish import Publisher
 from lakeview.spark.pipelines.records import Records
-from lakeview.spark.pipelines.sources import added_rows
+from lakeview.spark.pipelines.sources import Places, added_rows
 from lakeview.storage.access import NO_OPTIONS
 
 RULES = """
@@ -57,11 +57,10 @@ class Shop:
         graph = Graph({"sink": str(self.folder / "sink")}, ("totals",), flows)
         clock = lambda: datetime.now(UTC) + timedelta(days)  # noqa: E731, TID251 (records are sorted by it)
         records = Records(self.output, "shop", clock, "mara")
-        publisher = Publisher(
-            self._spark, "shop", run, self.output, graph, records, clock, step, user="mara", say=self.lines.append
-        )
-        outcome = publisher.publish("orders", self.dataset)
-        publisher.maintain("orders", self.dataset, outcome)
+        places, say = Places("shop", self.output, "orders"), self.lines.append
+        publisher = Publisher(self._spark, run, places, self.dataset, graph, records, clock, step, user="mara", say=say)
+        outcome = publisher.publish()
+        publisher.maintain(outcome)
         return outcome
 
     def table(self, name: str = "orders") -> pl.DataFrame:

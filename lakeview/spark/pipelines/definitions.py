@@ -53,22 +53,11 @@ class Registry(SparkConnectGraphElementRegistry):
     def __init__(self, spark: SparkSession, graph_id: str, user: str | None = None) -> None:
         super().__init__(spark, graph_id)
         self._session, self._graph_id, self._user = spark, graph_id, user
-        self._sinks: dict[str, str] = {}
-        self._sink_options: dict[str, dict[str, str]] = {}
-        self._input_options: dict[str, dict[str, str]] = {}
-        self._datasets: list[str] = []
-        self._temporary_views: list[str] = []
-        self._has_sql = False
-        self._evolving_sinks: list[str] = []
-        self._flows: list[FlowNode] = []
-
-    @property
-    def graph(self) -> Graph:
+        self.graph = Graph()
         """What has been registered."""
-        return Graph(
-            self._sinks, tuple(self._datasets), tuple(self._flows), self._sink_options, self._input_options,
-            tuple(self._temporary_views), self._has_sql, tuple(self._evolving_sinks),
-        )  # fmt: skip
+
+    def _add(self, field: str, item: object) -> None:
+        self.graph = msgspec.structs.replace(self.graph, **{field: (*getattr(self.graph, field), item)})
 
     def register_output(self, output: Output) -> None:
         """Register a dataset or sink."""
@@ -94,13 +83,12 @@ class Registry(SparkConnectGraphElementRegistry):
         if isinstance(output, Sink):
             output = self._absolute_sink(output)
         else:
-            names = self._temporary_views if isinstance(output, TemporaryView) else self._datasets
-            names.append(output.name)
+            self._add("temporary_views" if isinstance(output, TemporaryView) else "datasets", output.name)
         super().register_output(output)
 
     def register_sql(self, sql_text: str, file_path: Path) -> None:
         """Register what a SQL file defines, which the server alone reads."""
-        self._has_sql = True
+        self.graph = msgspec.structs.replace(self.graph, has_sql=True)
         super().register_sql(sql_text, file_path)
 
     def register_flow(self, flow: Flow) -> None:
@@ -111,9 +99,9 @@ class Registry(SparkConnectGraphElementRegistry):
         versions = {}
         for address, access in lakeview_tables(relation).items():
             versions[address] = lv.open_table(address, storage_options=access.options).latest_version
-            self._input_options[address] = as_spark_options(access)
+            self.graph.input_options[address] = as_spark_options(access)
         inputs, datasets = inputs_in(relation, versions)
-        self._flows.append(FlowNode(flow.target, inputs, datasets, flow.name))
+        self._add("flows", FlowNode(flow.target, inputs, datasets, flow.name))
         frame = SimpleNamespace(_plan=SimpleNamespace(plan=lambda _: relation))
         super().register_flow(replace(flow, func=lambda: cast(Any, frame)))
 
@@ -123,12 +111,12 @@ class Registry(SparkConnectGraphElementRegistry):
             return sink
         options = {k: absolute(v) if k.lower() == "path" else v for k, v in sink.options.items()}
         by_name = {k.lower(): v for k, v in options.items()}
-        self._sinks[sink.name] = by_name.get("path", "")
+        self.graph.sinks[sink.name] = by_name.get("path", "")
         storage_options = {name: value for name, value in by_name.items() if name.startswith(STORAGE_PREFIX)}
         if storage_options:
-            self._sink_options[sink.name] = storage_options
+            self.graph.sink_options[sink.name] = storage_options
         if any(flag(by_name, name, default=False) for name in ("mergeschema", "overwriteschema")):
-            self._evolving_sinks.append(sink.name)
+            self._add("evolving_sinks", sink.name)
         if self._user is not None and "username" not in by_name:
             options["userName"] = self._user
         return replace(sink, options=options)

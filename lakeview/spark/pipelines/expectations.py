@@ -1,8 +1,8 @@
 """Expectations to the rows that fail them: conditions by the library's predicates on executors, keys by Spark."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
+from typing import NamedTuple
 
 import polars as pl
 import polars.selectors as cs
@@ -17,6 +17,7 @@ from lakeview.predicates import predicate
 from lakeview.rows import matching
 from lakeview.spark.arrow_functions import map_batches
 from lakeview.spark.pipelines.config import REMOVING, Action, Expectation
+from lakeview.spark.pipelines.publication import Result
 from lakeview.spark.types import column, from_spark
 
 FAILED = "\1failed"
@@ -26,28 +27,13 @@ _RANK, _EXISTING = "\1rank", "\1known"
 _SAMPLE_CHARACTERS = 2000
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How many rows failed one expectation, and a few of them as JSON texts, long ones left out."""
-
-    expectation: Expectation
-    rows_failed: int
-    sample: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """Rows of one publication: read, dropped and quarantined, and the outcome of each expectation."""
 
     rows: int
     dropped: int
     quarantined: int
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def refusals(self) -> tuple[Outcome, ...]:
-        """The outcomes by which nothing may be published."""
-        return tuple(o for o in self.outcomes if o.expectation.action is Action.FAIL and o.rows_failed)
+    results: tuple[Result, ...]
 
 
 def check_rules(rules: Sequence[Expectation], schema: Schema) -> None:
@@ -124,12 +110,12 @@ def count(rows: DataFrame, rules: Sequence[Expectation]) -> Counts:
         sums.append(f.count_if(fails).alias(f"failed {number}"))
         sums += [of(f.when(fails, row)).alias(f"{of.__name__} {number}") for of in (f.min, f.max)]
     totals = rows.agg(*sums).collect()[0].asDict()
-    outcomes = []
+    results = []
     for number, rule in enumerate(rules):
         sample = dict.fromkeys(totals[f"{end} {number}"] for end in ("min", "max"))
         texts = tuple(text for text in sample if text is not None and len(text) <= _SAMPLE_CHARACTERS)
-        outcomes.append(Outcome(rule, int(totals[f"failed {number}"]), texts))
-    return Counts(int(totals["rows"]), int(totals["dropped"]), int(totals["quarantined"]), tuple(outcomes))
+        results.append(Result(rule.name, rule.action, rule.text, int(totals[f"failed {number}"]), texts))
+    return Counts(int(totals["rows"]), int(totals["dropped"]), int(totals["quarantined"]), tuple(results))
 
 
 def latest_of_keys(rows: DataFrame, keys: Sequence[str], order_by: Sequence[str]) -> DataFrame:

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from lakeview.spark.pipelines.expectations import Counts
 from lakeview.spark.pipelines.records import Row
 
 
@@ -22,7 +21,7 @@ class Read(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The outcome of one expectation."""
+    """The outcome of one expectation: how many rows failed it, and a few of them as JSON texts, long ones left out."""
 
     name: str
     action: str
@@ -64,14 +63,6 @@ class _Envelope(msgspec.Struct):
     """Names whose metadata it is: other writers of the table have theirs."""
 
     lakeview_publication: Publication
-
-
-def results_of(counts: Counts) -> tuple[Result, ...]:
-    """The outcomes of expectations as a commit records them."""
-    return tuple(
-        Result(o.expectation.name, o.expectation.action, o.expectation.text, o.rows_failed, o.sample)
-        for o in counts.outcomes
-    )
 
 
 def publication_in(user_metadata: str | None, pipeline: str, dataset: str) -> Publication | None:

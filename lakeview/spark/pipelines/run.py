@@ -30,6 +30,7 @@ from lakeview.spark.pipelines.project import find_spec, read_text, read_yaml
 from lakeview.spark.pipelines.publish import Publisher, Step
 from lakeview.spark.pipelines.records import Records, Row, commits_after
 from lakeview.spark.pipelines.server import ATTEMPTS, LATE_WORKER, Server, local_server, remote_server
+from lakeview.spark.pipelines.sources import Places
 
 LOCK = ".lakeview-pipeline.lock"
 
@@ -207,16 +208,17 @@ class _Run:
             self._records.add({"lineage": lineage, "runs": [run]}, mark, commit.version)
 
     def _publish(self, server: Server, graph: Graph) -> list[str]:
-        publisher = Publisher(
-            server.spark, self._spec.name, self._id, self._config.output, graph, self._records, self._clock, self._step,
-            self._spec.namespace, self._user, self._config.access, self._say,
-        )  # fmt: skip
         problems: list[str] = []
         for name, dataset in self._config.tables.items():
-            outcome = self._try_step(name, "publish", partial(publisher.publish, name, dataset), problems)
+            places = Places(self._spec.name, self._config.output, name, self._config.access)
+            publisher = Publisher(
+                server.spark, self._id, places, dataset, graph, self._records, self._clock, self._step,
+                self._spec.namespace, self._user, self._say,
+            )  # fmt: skip
+            outcome = self._try_step(name, "publish", publisher.publish, problems)
             if outcome is not None:
                 self._say(f"{name}: {outcome}")
-                self._try_step(name, "maintain", partial(publisher.maintain, name, dataset, outcome), problems)
+                self._try_step(name, "maintain", partial(publisher.maintain, outcome), problems)
         return problems
 
     def _try_step(self, name: str, step: str, do: Callable[[], T], problems: list[str]) -> T | None:
