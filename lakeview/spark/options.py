@@ -194,48 +194,37 @@ class WriteOptions:
             access=access_of(options),
         )
         check_settable(write_options.properties)
-        write_options._check_transaction()
-        write_options._check_replacement(overwrite)
         write_options._refuse_contradictions(overwrite)
         return write_options
 
-    def _check_replacement(self, overwrite: bool) -> None:
-        replaces_part = self.replace_where is not None or self.replace_files is not None
-        if replaces_part and not overwrite:
-            raise InvalidRequestError("replaceWhere and replaceFiles say what to replace", fix='use mode("overwrite")')
-        if self.replace_where is not None and self.replace_files is not None:
-            raise InvalidRequestError("replaceWhere and replaceFiles are both given", fix="give one of them")
-        if replaces_part and self.dynamic:
-            raise InvalidRequestError(
-                "partitionOverwriteMode dynamic and replaceWhere or replaceFiles both say what to replace",
-                fix="give one of them",
-            )
-
     def _refuse_contradictions(self, overwrite: bool) -> None:
-        if overwrite and self.if_exists is not IfExists.WRITE:
-            raise InvalidRequestError(
-                f"ifExists {self.if_exists} writes nothing where a table is, and mode overwrite replaces its rows",
-                fix='use mode("append") with ifExists',
-                place="ifExists",
-            )
-        if self.overwrite_schema and (not overwrite or self.merge_schema or self.dynamic or self.replace_where):
-            raise InvalidRequestError(
-                "overwriteSchema gives the table other columns, which needs all of its rows to go",
-                fix='use mode("overwrite"), without mergeSchema, replaceWhere and dynamic partition overwrite',
-            )
-        if not self.data_change and self.replace_files is None:
+        replaces_part = self.replace_where is not None or self.replace_files is not None
+        keeps_rows = not overwrite or self.merge_schema or self.dynamic or bool(self.replace_where)
+        contradictions = (
+            ((self.app_id is None) != (self.app_version is None),
+             "txnAppId and txnVersion are of use together alone",
+             "give both: an application's name, and a number that grows with each batch"),
+            (replaces_part and not overwrite,
+             "replaceWhere and replaceFiles say what to replace", 'use mode("overwrite")'),
+            (self.replace_where is not None and self.replace_files is not None,
+             "replaceWhere and replaceFiles are both given", "give one of them"),
+            (replaces_part and self.dynamic,
+             "partitionOverwriteMode dynamic and replaceWhere or replaceFiles both say what to replace",
+             "give one of them"),
+            (overwrite and self.if_exists is not IfExists.WRITE,
+             f"ifExists {self.if_exists} writes nothing where a table is, and mode overwrite replaces its rows",
+             'use mode("append") with ifExists'),
+            (self.overwrite_schema and keeps_rows,
+             "overwriteSchema gives the table other columns, which needs all of its rows to go",
+             'use mode("overwrite"), without mergeSchema, replaceWhere and dynamic partition overwrite'),
             # Otherwise rows that were appended since they were read would be removed without a trace.
-            raise InvalidRequestError(
-                "dataChange=false says that the rows are the same as before, but not as in which files",
-                fix="give replaceFiles, the files the rows were read from",
-            )
-
-    def _check_transaction(self) -> None:
-        if (self.app_id is None) != (self.app_version is None):
-            raise InvalidRequestError(
-                "txnAppId and txnVersion are of use together alone",
-                fix="give both: an application's name, and a number that grows with each batch",
-            )
+            (not self.data_change and self.replace_files is None,
+             "dataChange=false says that the rows are the same as before, but not as in which files",
+             "give replaceFiles, the files the rows were read from"),
+        )  # fmt: skip
+        for is_given, problem, fix in contradictions:
+            if is_given:
+                raise InvalidRequestError(problem, fix=fix, place=problem.split()[0])
 
 
 def _refuse_pins(options: Mapping[str, str]) -> None:

@@ -1,6 +1,6 @@
 """Types: a table's schema to Spark's, and back; and the exact Arrow schema Spark takes batches in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 from pyspark.errors import ParseException
@@ -49,7 +49,7 @@ def from_spark(schema: spark_types.StructType) -> Schema:
     """
     if not schema.fields:
         raise InvalidRequestError("the rows have no column", fix="select one", kind="no-columns")
-    return Schema(tuple(Field(f.name, _from_spark(f.dataType, f.name)) for f in schema))
+    return Schema(_fields(schema, "", declared=False))
 
 
 def declared_schema(schema: spark_types.StructType) -> Schema:
@@ -57,34 +57,13 @@ def declared_schema(schema: spark_types.StructType) -> Schema:
 
     Raises UnsupportedTableError that names the column whose type no table holds.
     """
-    return Schema(tuple(_declared_field(f, f.name) for f in schema))
-
-
-def _declared_field(field: spark_types.StructField, column: str) -> Field:
-    comment = (field.metadata or {}).get("comment")
-    metadata = {"comment": comment} if isinstance(comment, str) else {}
-    return Field(field.name, declared_type(field.dataType, column), field.nullable, metadata)
+    return Schema(_fields(schema, "", declared=True))
 
 
 def declared_type(kind: spark_types.DataType, column: str) -> DataType:
     """The type of a column that is declared so. UnsupportedTableError for one that no table holds, and for texts of a
     length, which no rule of the table would check."""
-    match kind:
-        case spark_types.ArrayType():
-            return ArrayType(declared_type(kind.elementType, f"{column}.element"), kind.containsNull)
-        case spark_types.MapType():
-            key = declared_type(kind.keyType, f"{column}.key")
-            return MapType(key, declared_type(kind.valueType, f"{column}.value"), kind.valueContainsNull)
-        case spark_types.StructType():
-            return StructType(tuple(_declared_field(f, f"{column}.{f.name}") for f in kind))
-        case spark_types.VarcharType() | spark_types.CharType():
-            raise UnsupportedTableError(
-                f"column {column} is {kind.simpleString()}, and lakeview's writer does not hold texts to a length",
-                fix=f"declare it as string, and add the constraint length({column}) <= {kind.length}",
-                place=column,
-                kind="unsupported-type",
-            )
-    return _from_spark(kind, column)
+    return _from_spark(kind, column, declared=True)
 
 
 def column(name: str) -> Column:
@@ -158,22 +137,44 @@ def _to_spark(kind: DataType, column: str) -> spark_types.DataType:
             return PRIMITIVES[name]
 
 
-def _from_spark(kind: spark_types.DataType, column: str) -> DataType:
+def _fields(fields: Iterable[spark_types.StructField], prefix: str, *, declared: bool) -> tuple[Field, ...]:
+    """Fields of a struct, `prefix` before their names in errors. `declared`: with their comments, and null where they
+    say so; else every field may be null."""
+    own = []
+    for field in fields:
+        comment = (field.metadata or {}).get("comment")
+        metadata = {"comment": comment} if declared and isinstance(comment, str) else {}
+        type_ = _from_spark(field.dataType, f"{prefix}{field.name}", declared=declared)
+        own.append(Field(field.name, type_, field.nullable or not declared, metadata))
+    return tuple(own)
+
+
+def _from_spark(kind: spark_types.DataType, column: str, *, declared: bool) -> DataType:
+    def part(kind: spark_types.DataType, name: str) -> DataType:
+        return _from_spark(kind, f"{column}.{name}", declared=declared)
+
     match kind:
         case spark_types.DecimalType():
             return DecimalType(kind.precision, kind.scale)
         case spark_types.ArrayType():
-            return ArrayType(_from_spark(kind.elementType, f"{column}.element"))
+            return ArrayType(part(kind.elementType, "element"), kind.containsNull or not declared)
         case spark_types.MapType():
-            return MapType(_from_spark(kind.keyType, f"{column}.key"), _from_spark(kind.valueType, f"{column}.value"))
+            key, value = part(kind.keyType, "key"), part(kind.valueType, "value")
+            return MapType(key, value, kind.valueContainsNull or not declared)
         case spark_types.StructType():
-            return StructType(tuple(Field(f.name, _from_spark(f.dataType, f"{column}.{f.name}")) for f in kind))
+            return StructType(_fields(kind, f"{column}.", declared=declared))
+        case spark_types.VarcharType() | spark_types.CharType() if declared:
+            raise UnsupportedTableError(
+                f"column {column} is {kind.simpleString()}, and lakeview's writer does not hold texts to a length",
+                fix=f"declare it as string, and add the constraint length({column}) <= {kind.length}",
+                place=column,
+                kind="unsupported-type",
+            )
         case spark_types.VarcharType() | spark_types.CharType():
             return PrimitiveType("string")
-        case _:
-            if type(kind) not in _NAMES:
-                raise _unsupported_type(column, kind.simpleString(), "cast the column before writing")
+        case _ if type(kind) in _NAMES:
             return PrimitiveType(_NAMES[type(kind)])
+    raise _unsupported_type(column, kind.simpleString(), "cast the column before writing")
 
 
 def _unsupported_type(column: str, kind: str, fix: str) -> UnsupportedTableError:
