@@ -79,11 +79,13 @@ def build(path: str | Path, *, now: datetime, progress: Progress = lambda _: Non
             )
             # not before: a start sets variables of this process, and native code that reads one meanwhile may crash
             flights = thread.submit(read_flights, calendar.shift)
-            writes = [thread.submit(write, *_claims(folder, calendar))]
-            from lakeview.demo.iceberg import iceberg_tables  # as in _claims
+            # half a second that only a build has to take
+            from lakeview.demo.claims import write_claims
+            from lakeview.demo.iceberg import iceberg_tables
 
-            tables = iceberg_tables(server.spark, place, folder, calendar)
-            writes += [thread.submit(write, name, commits) for name, commits in tables]
+            tables = [("claims", write_claims(folder, calendar))]
+            tables += iceberg_tables(server.spark, place, folder, calendar)
+            writes = [thread.submit(write, name, commits) for name, commits in tables]
             source = to_spark(server.spark, flights.result(), Path(scratch))
             say(f"{flights.result().height:,} flights read")
             lake = Lake(folder, server, source, write_pipeline(folder))
@@ -106,16 +108,6 @@ def _check_extra() -> None:
             "the demo lake's Iceberg tables are made by pyiceberg, which is not installed",
             fix="pip install 'lakeview[demo]'",
         )
-
-
-# It imports when it is called: half a second that only a build has to take. It gives a name, and what writes the table,
-# commit by commit: who stops in between has not long to wait.
-
-
-def _claims(folder: Path, calendar: Calendar) -> tuple[str, Iterator[None]]:
-    from lakeview.demo.claims import write_claims
-
-    return "claims", write_claims(folder, calendar)
 
 
 def date_files(folder: Path) -> None:

@@ -11,7 +11,7 @@ their evolution, the tag, the position deletes and the branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -94,17 +94,11 @@ def iceberg_tables(
     Each has a catalog of its own, made by the thread that writes: SQLite in memory is there for one thread only.
     """
 
-    loads = Loads(spark, recorded_folder, folder)
-
-    def write_weather() -> Iterator[None]:
+    def commits(write: Callable[[StoryCatalog, Loads, Calendar], Iterator[None]]) -> Iterator[None]:
         with one_thread():
-            yield from _write_weather(StoryCatalog(recorded_folder, folder), loads, calendar)
+            yield from write(StoryCatalog(recorded_folder, folder), Loads(spark, recorded_folder, folder), calendar)
 
-    def write_departures() -> Iterator[None]:
-        with one_thread():
-            yield from Departures(StoryCatalog(recorded_folder, folder), loads, calendar).write()
-
-    return [("weather", write_weather()), ("departures", write_departures())]
+    return [("weather", commits(_write_weather)), ("departures", commits(lambda *own: Departures(*own).write()))]
 
 
 def read_departures(shift: timedelta) -> pl.DataFrame:

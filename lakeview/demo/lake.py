@@ -107,7 +107,7 @@ class Lake:
     def _load(self, load: Load, at: datetime, note: str) -> str:
         rows = self._rows(f"flight_date BETWEEN '{load.first}' AND '{load.last}'")
         if load.fault is not None:
-            rows = inject_fault(rows, load.fault)
+            rows = _FAULTS[load.fault](rows)
         self._write(_in_files(rows, load.by_airport), self.flights, at, note, statistics=load.statistics)
         span = f"{load.first}" if load.first == load.last else f"{load.first} to {load.last}"
         return f"flights: {span} loaded" + (f" ({load.fault})" if load.fault else "")
@@ -189,17 +189,12 @@ def _in_order(rows: DataFrame) -> DataFrame:
     return rows.sortWithinPartitions(*ORDER)
 
 
-def inject_fault(rows: DataFrame, fault: Fault) -> DataFrame:
-    """The rows as they were delivered with this fault. The same in every build."""
-    return _FAULTS[fault](rows)
-
-
 def _seconds(rows: DataFrame) -> DataFrame:
     """Delays times sixty, no destination for one flight in nine, and every eleventh flight twice."""
     delays = {name: f.col(name) * 60 for name in ("dep_delay", "arr_delay")}
     without = f.when(f.col("flight") % 9 == 0, f.lit(None)).otherwise(f.col("dest"))
     wrong = rows.withColumns({**delays, "dest": without})
-    return wrong.unionByName(wrong.where(_every(11)))
+    return wrong.unionByName(wrong.where(f.col("flight") % 11 == 0))
 
 
 def _no_arrivals(rows: DataFrame) -> DataFrame:
@@ -211,11 +206,8 @@ def _no_arrivals(rows: DataFrame) -> DataFrame:
     return rows.withColumns(dict(missing))
 
 
-def _every(nth: int) -> Column:
-    return f.col("flight") % nth == 0
-
-
 _FAULTS: Mapping[Fault, Callable[[DataFrame], DataFrame]] = {
     Fault.SECONDS: _seconds,
     Fault.NO_ARRIVALS: _no_arrivals,
 }
+"""What is wrong with a delivery, to the rows as they were delivered with it: the same in every build."""
