@@ -89,13 +89,13 @@ class ChangeReader(StreamReader[ChangeOptions], ABC):
     def _versions(self, before: int, last: int | None) -> Sequence[int]:
         """The versions after one, up to `last` or the latest, whose changes can be read."""
 
-    @abstractmethod
     def _file_counts(self, versions: Sequence[int]) -> Iterator[int]:
         """How many files hold the changes of each version."""
+        return (self.table.changes_plan(version, version).height for version in versions)
 
-    @abstractmethod
     def _is_behind(self, version: int) -> bool:
         """Whether a version is an earlier one than that whose columns the stream has."""
+        return version < self._version
 
     @property
     def _table_id(self) -> str:
@@ -197,9 +197,6 @@ class ChangeStreamReader(ChangeReader):
             part = versions[start : start + _COMMITS]
             counts = Counter(change_files(log.commits(part), log.storage.root)["version"])
             yield from (counts[version] for version in part)
-
-    def _is_behind(self, version: int) -> bool:
-        return version < self._version
 
     def _first_there(self, first: int, last: int) -> int:
         """The first version from `first` on whose changes can be read: its commit, and a state to begin with, are in

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from lakeview.model.schema import Schema
@@ -56,6 +57,10 @@ class Offset:
             return self
         version, index, initial = end.first
         return replace(end, version=version, index=index, initial=initial)
+
+    def is_before(self, stop: Self) -> bool:
+        """Whether the files from this offset to `stop` are of its version and of later ones."""
+        return (self.version, not self.initial) < (stop.version, not stop.initial)
 
 
 class RowStream(ABC):
@@ -109,7 +114,7 @@ class RowStream(ABC):
 
     def _between(self, start: Offset, stop: Offset) -> Iterator[FileTask]:
         offset: Offset | None = start
-        while offset is not None and self._is_before(offset, stop):
+        while offset is not None and offset.is_before(stop):
             yield from self._files(offset)[offset.index :]
             offset = self._after(offset)
         if offset is not None and offset.index < stop.index:
@@ -130,15 +135,14 @@ class RowStream(ABC):
             self._tasks = {**dict([*self._tasks.items()][-1:]), key: tasks}
         return self._tasks[key]
 
-    @property
-    @abstractmethod
+    @cached_property
     def schema(self) -> Schema:
         """The columns that the stream can have."""
+        return self.table.snapshot(self._version).schema
 
     @property
-    @abstractmethod
     def _table_id(self) -> str:
-        """The id of the table that the stream began with."""
+        return str(self.table.snapshot(self._version).id)
 
     @abstractmethod
     def _first(self, latest: int) -> Offset:
@@ -147,10 +151,6 @@ class RowStream(ABC):
     @abstractmethod
     def _after(self, offset: Offset, last: int | None = None) -> Offset | None:
         """The offset behind the files of an offset's version; None behind version `last`."""
-
-    @abstractmethod
-    def _is_before(self, offset: Offset, stop: Offset) -> bool:
-        """Whether an offset has other files than `stop`, those of an earlier version."""
 
     @abstractmethod
     def _tasks_of(self, version: int, initial: bool) -> list[FileTask]:

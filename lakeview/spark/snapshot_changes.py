@@ -1,6 +1,6 @@
 """What snapshots of an Iceberg table change to micro-batches: whole snapshots, with the kind of each change."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from lakeview.iceberg.manifests.tree import has_expired_parent
@@ -62,9 +62,6 @@ class SnapshotChangeReader(ChangeReader):
             self._branch.check_loss(last, f"snapshot {last}")
             return []
         return self._versions(before, last)
-
-    def _file_counts(self, versions: Sequence[int]) -> Iterator[int]:
-        return (self.table.changes_plan(version, version).height for version in versions)
 
     def _is_behind(self, version: int) -> bool:
         ids = self._ids()

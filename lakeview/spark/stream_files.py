@@ -13,7 +13,6 @@ from lakeview.delta.log.times import first_version_from
 from lakeview.delta.table import DeltaTable
 from lakeview.model.column_values import sizes
 from lakeview.model.errors import VersionNotFoundError
-from lakeview.model.schema import Schema
 from lakeview.rows.tasks import FileTask
 from lakeview.spark.row_stream import Offset, RowStream
 from lakeview.spark.streams import StreamOptions, other_columns, other_table, raise_or_log, taken_back
@@ -48,15 +47,6 @@ class StreamFiles(RowStream):
     def _state(self) -> Replay:
         return self.table.state(self._version)
 
-    @cached_property
-    def schema(self) -> Schema:
-        """The columns that the stream can have."""
-        return self.table.snapshot(self._version).schema
-
-    @property
-    def _table_id(self) -> str:
-        return str(self._state.metadata.id)
-
     def _first(self, latest: int) -> Offset:
         if self._options.start is None and not self._options.starts_latest:
             return Offset(self._table_id, latest, 0, initial=True)
@@ -69,9 +59,6 @@ class StreamFiles(RowStream):
                 raise_or_log(loss, fail_on_data_loss=self._options.fail_on_data_loss)
             return None
         return replace(offset, version=offset.version + 1, index=0, initial=False)
-
-    def _is_before(self, offset: Offset, stop: Offset) -> bool:
-        return (offset.version, not offset.initial) < (stop.version, not stop.initial)
 
     def _tasks_of(self, version: int, initial: bool) -> list[FileTask]:
         tasks = self._rows_of(version) if initial else self._added_tasks(version)

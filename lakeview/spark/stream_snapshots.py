@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.table import IcebergTable
@@ -24,6 +24,11 @@ class SnapshotOffset(Offset):
     were read. `table`: the uuid of the table."""
 
     VERSION = "snapshot"
+
+    def is_before(self, stop: Self) -> bool:
+        """Whether the files from this offset to `stop` are of its snapshot and of later ones."""
+        reaches = self.index == COMPLETE if stop.index == COMPLETE else self.initial == stop.initial
+        return self.version != stop.version or not reaches
 
 
 class SnapshotStream(RowStream):
@@ -64,10 +69,6 @@ class SnapshotStream(RowStream):
             return replace(offset, index=COMPLETE, initial=False)
         following = [] if offset.version == last else self._branch.following(offset.version)
         return replace(offset, version=following[0].snapshot_id, index=0) if following else None
-
-    def _is_before(self, offset: Offset, stop: Offset) -> bool:
-        reaches = offset.index == COMPLETE if stop.index == COMPLETE else offset.initial == stop.initial
-        return offset.version != stop.version or not reaches
 
     def _between(self, start: Offset, stop: Offset) -> Iterator[FileTask]:
         """VersionNotFoundError where the snapshot of `stop` is gone, which `failOnDataLoss` false allows for one that

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +14,6 @@ from pyspark.sql import functions as f
 import lakeview as lv
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, quote_name
-from lakeview.model.snapshot import Snapshot
 from lakeview.predicates import predicate
 from lakeview.predicates.condition import translate, zone_dependent_part
 from lakeview.rows.tasks import FileTask
@@ -66,7 +65,7 @@ def table(
     # Rows without any column would not be counted on their way to Spark.
     read_schema = snapshot.schema.select(list(dict.fromkeys([*names, *filter_columns])) or snapshot.schema.names[:1])
     is_current = version is None and at is None
-    rows = _rows(spark, source_table, snapshot, read_schema, where, native=native, is_current=is_current)
+    rows = _rows(spark, source_table, snapshot.version, read_schema, where, native=native, is_current=is_current)
     if where is not None:
         # printed from the checked tree: Spark takes backslashes for escapes, and would run what the check took for text
         rows = rows.where(translate(where, "spark"))
@@ -91,7 +90,7 @@ def _check_zone(spark: SparkSession, where: str, schema: Schema) -> None:
 def _rows(
     spark: SparkSession,
     source_table: OpenTable,
-    snapshot: Snapshot,
+    version: int,
     read_schema: Schema,
     where: str | None,
     *,
@@ -99,7 +98,18 @@ def _rows(
     is_current: bool,
 ) -> DataFrame:
     """The columns of all files that `where` does not rule out; `is_current`: with the table's own columns."""
-    python_rows = partial(_python_rows, spark, source_table, snapshot, read_schema, where, is_current=is_current)
+
+    def python_rows(tasks: Sequence[FileTask] | None = None) -> DataFrame:
+        """The rows through `format("lakeview")`; of these tasks alone, if they are given."""
+        reader = spark.read.format("lakeview").schema(to_spark(read_schema)).option("version", version)
+        reader = reader.option("currentSchema", is_current)
+        reader = reader.options(**as_spark_options(task_access(source_table)))
+        if where is not None:
+            reader = reader.option("where", where)
+        if tasks is not None:
+            reader = reader.option("files", json.dumps(sorted({task.path for task in tasks})))
+        return reader.load(source_table.address)
+
     # A share's files have signed URLs that expire: they are asked for when they are read.
     if not native or isinstance(source_table, SharedTable) or source_table.storage.remote:
         return python_rows()
@@ -107,36 +117,13 @@ def _rows(
         return python_rows()
     if has_variables(to_spark(read_schema)):  # refuses types before any footer is read
         return python_rows()
-    files, others = divide(
-        source_table.tasks(None if is_current else snapshot.version, read_schema.names, where), read_schema
-    )
+    files, others = divide(source_table.tasks(None if is_current else version, read_schema.names, where), read_schema)
     if not files:
         return python_rows()
     frames = native_rows(spark, files, read_schema)
     if others:
         frames.append(python_rows(others))
     return reduce(DataFrame.union, frames).toDF(*read_schema.names)
-
-
-def _python_rows(
-    spark: SparkSession,
-    source_table: OpenTable,
-    snapshot: Snapshot,
-    read_schema: Schema,
-    where: str | None,
-    tasks: Sequence[FileTask] | None = None,
-    *,
-    is_current: bool,
-) -> DataFrame:
-    """The rows through `format("lakeview")`; of these tasks alone, if they are given."""
-    reader = spark.read.format("lakeview").schema(to_spark(read_schema)).option("version", snapshot.version)
-    reader = reader.option("currentSchema", is_current)
-    reader = reader.options(**as_spark_options(task_access(source_table)))
-    if where is not None:
-        reader = reader.option("where", where)
-    if tasks is not None:
-        reader = reader.option("files", json.dumps(sorted({task.path for task in tasks})))
-    return reader.load(source_table.address)
 
 
 def timestamp_of(spark: SparkSession, text: datetime | str) -> datetime:

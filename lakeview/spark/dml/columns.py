@@ -1,6 +1,7 @@
 """Spark's columns, such as `expr("price * 2")` and `col("k") == "a"`, to the SQL text of lakeview's conditions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from math import isfinite
 from typing import Any, TypeAlias
@@ -29,15 +30,15 @@ def sql_text(value: object) -> str:
     if isinstance(value, str):
         return value
     node = getattr(value, "_jc", None) if isinstance(value, Column) else None
-    text = None if node is None else _text(node.node())
-    if text is None:
-        raise InvalidRequestError(
-            f"{value!r} is {type(value).__name__}, and lakeview takes SQL text, or what expr, col and lit of a "
-            "classic session make",
-            fix="write the expression as text, such as 'price * 2'",
-            kind="bad-predicate",
-        )
-    return text
+    if node is not None:
+        with suppress(ValueError):
+            return _text(node.node())
+    raise InvalidRequestError(
+        f"{value!r} is {type(value).__name__}, and lakeview takes SQL text, or what expr, col and lit of a "
+        "classic session make",
+        fix="write the expression as text, such as 'price * 2'",
+        kind="bad-predicate",
+    )
 
 
 def flat_names(cols: Iterable[str | Sequence[str]]) -> list[str]:
@@ -45,8 +46,8 @@ def flat_names(cols: Iterable[str | Sequence[str]]) -> list[str]:
     return [name for col in cols for name in ([col] if isinstance(col, str) else col)]
 
 
-def _text(node: Any) -> str | None:
-    """The text of a node of Spark's (`org.apache.spark.sql.internal.ColumnNode`); None for one that has none here."""
+def _text(node: Any) -> str:
+    """The text of a node of Spark's (`org.apache.spark.sql.internal.ColumnNode`). ValueError for one that has none."""
     match node.getClass().getSimpleName():
         case "SqlExpression":
             return f"({node.expression()})"
@@ -57,20 +58,18 @@ def _text(node: Any) -> str | None:
         case "Alias":
             return _text(node.child())
         case "Cast":
-            child = _text(node.child())
-            return None if child is None else f"CAST({child} AS {node.dataType().simpleString()})"
+            return f"CAST({_text(node.child())} AS {node.dataType().simpleString()})"
         case "CaseWhenOtherwise":
-            return _case(node)
+            branches = [f"WHEN {_text(branch._1())} THEN {_text(branch._2())}" for branch in _items(node.branches())]
+            otherwise = _text(node.otherwise().get()) if node.otherwise().isDefined() else "NULL"
+            return f"CASE {' '.join(branches)} ELSE {otherwise} END"
         case "UnresolvedFunction":
-            arguments = [_text(argument) for argument in _items(node.arguments())]
-            return _call(node.functionName(), [text for text in arguments if text is not None], len(arguments))
-    return None
+            return _call(node.functionName(), [_text(argument) for argument in _items(node.arguments())])
+    raise ValueError(node.getClass().getSimpleName())
 
 
-def _call(name: str, arguments: list[str], count: int) -> str | None:
-    if len(arguments) < count:
-        return None
-    if name in _SIGNS and count == 2:
+def _call(name: str, arguments: list[str]) -> str:
+    if name in _SIGNS and len(arguments) == 2:
         return f"({arguments[0]} {name.upper()} {arguments[1]})"
     if name in _BEHIND:
         return f"({arguments[0]} {_BEHIND[name]})"
@@ -81,15 +80,7 @@ def _call(name: str, arguments: list[str], count: int) -> str | None:
     return f"{name}({', '.join(arguments)})"
 
 
-def _case(node: Any) -> str | None:
-    branches = [(_text(branch._1()), _text(branch._2())) for branch in _items(node.branches())]
-    otherwise = _text(node.otherwise().get()) if node.otherwise().isDefined() else "NULL"
-    if otherwise is None or any(part is None for branch in branches for part in branch):
-        return None
-    return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in branches)} ELSE {otherwise} END"
-
-
-def _literal(value: object) -> str | None:
+def _literal(value: object) -> str:
     match value:
         case None:
             return "NULL"
@@ -99,7 +90,7 @@ def _literal(value: object) -> str | None:
             return str(value)
         case str():
             return "'" + value.replace("'", "''") + "'"
-    return None
+    raise ValueError(value)
 
 
 def _items(sequence: Any) -> Iterator[Any]:

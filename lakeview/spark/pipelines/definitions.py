@@ -36,9 +36,10 @@ from lakeview.spark.failures import lakeview_error
 from lakeview.spark.option_values import STORAGE_PREFIX, as_spark_options, flag
 from lakeview.spark.pipelines.checks import check_results
 from lakeview.spark.pipelines.config import read_config
-from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in, lakeview_tables
+from lakeview.spark.pipelines.graph import FORMAT, Answer, FlowNode, Graph, absolute, inputs_in
 from lakeview.spark.pipelines.lineage import Checkpoints, are_visible, check_publications, check_restart
 from lakeview.spark.pipelines.records import Records
+from lakeview.storage.access import StoreAccess
 
 _FAILED_FLOW = re.compile(r"Flow '?`?([^' ]+?)`?'? has FAILED")
 
@@ -96,11 +97,12 @@ class Registry(SparkConnectGraphElementRegistry):
         with add_pipeline_analysis_context(spark=self._session, dataflow_graph_id=self._graph_id, flow_name=flow.name):
             rows: Any = flow.func()
         relation = rows._plan.plan(cast(Any, self._session).client)
-        versions = {}
-        for address, access in lakeview_tables(relation).items():
-            versions[address] = lv.open_table(address, storage_options=access.options).latest_version
+
+        def latest(address: str, access: StoreAccess) -> int:
             self.graph.input_options[address] = as_spark_options(access)
-        inputs, datasets = inputs_in(relation, versions)
+            return lv.open_table(address, storage_options=access.options).latest_version
+
+        inputs, datasets = inputs_in(relation, latest)
         self._add("flows", FlowNode(flow.target, inputs, datasets, flow.name))
         frame = SimpleNamespace(_plan=SimpleNamespace(plan=lambda _: relation))
         super().register_flow(replace(flow, func=lambda: cast(Any, frame)))

@@ -1,6 +1,6 @@
 """The flows of a pipeline to what each reads: addresses, read versions, and other datasets of the pipeline."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -102,40 +102,29 @@ def reads_of(relation: Any) -> Iterator[tuple[Any, bool]]:
                 pending += value if field.is_repeated else [value]
 
 
-def inputs_in(relation: Any, versions: Mapping[str, int]) -> tuple[tuple[Input, ...], tuple[str, ...]]:
+def inputs_in(relation: Any, latest: Callable[[str, StoreAccess], int]) -> tuple[tuple[Input, ...], tuple[str, ...]]:
     """What a flow's plan reads from outside, and the datasets that it reads by name.
 
-    `versions`: address -> the latest version. A batch read of a lakeview table without a version is pinned at it, in
-    the plan: what the run reads is then known.
+    `latest`: the latest version of the lakeview table at an address, which is opened with these storage options. A
+    batch read of one without a version is pinned at it, in the plan: what the run reads is then known.
     """
     inputs, datasets = [], []
     for message, streams in reads_of(relation):
         if message.HasField("named_table"):
             datasets.append(message.named_table.unparsed_identifier)
             continue
-        source = message.data_source
-        ours = source.format == FORMAT
-        if ours:
+        source, version, starting = message.data_source, None, None
+        if source.format == FORMAT:
             _make_absolute(source)
-        options = {name.lower(): value for name, value in source.options.items()}
-        address = address_of(source)
-        version = None
-        if ours and not streams:
-            version = _pin_version(source, options, versions.get(address))
-        starting = options.get("startingversion", "")
-        first = int(starting) if ours and streams and starting.isdecimal() else None
-        inputs.append(Input(address or source.format, source.format, streams, version, first))
+            options = {name.lower(): value for name, value in source.options.items()}
+            newest = latest(address_of(source), access_of(options))
+            text = options.get("startingversion", "")
+            if not streams:
+                version = _pin_version(source, options, newest)
+            elif text.isdecimal():
+                starting = int(text)
+        inputs.append(Input(address_of(source) or source.format, source.format, streams, version, starting))
     return tuple(inputs), tuple(datasets)
-
-
-def lakeview_tables(relation: Any) -> dict[str, StoreAccess]:
-    """Address of each lakeview table that a plan reads -> the storage options that it is read with."""
-    sources = [message.data_source for message, _ in reads_of(relation) if message.HasField("data_source")]
-    return {
-        absolute(address_of(source)): access_of({name.lower(): value for name, value in source.options.items()})
-        for source in sources
-        if source.format == FORMAT
-    }
 
 
 def address_of(source: Any) -> str:
@@ -157,13 +146,13 @@ def _make_absolute(source: Any) -> None:
             source.options[name] = absolute(source.options[name])
 
 
-def _pin_version(source: Any, options: Mapping[str, str], latest: int | None) -> int | None:
+def _pin_version(source: Any, options: Mapping[str, str], latest: int) -> int | None:
     """The version that a batch read has, after pinning it where it has none; None where options decide otherwise."""
     for name in ("versionasof", "version"):
         if options.get(name, "").isdecimal():
             return int(options[name])
     others = {"timestamp", "timestampasof", "readchangefeed", "differencefrom"}
-    if latest is None or others & options.keys():
+    if others & options.keys():
         return None
     source.options["versionAsOf"] = str(latest)
     return latest
