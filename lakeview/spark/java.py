@@ -20,11 +20,10 @@ _ANSWER_SECONDS = 30
 
 @dataclass(frozen=True)
 class Java:
-    """One Java: its executable, its feature release (17, 21, ...) and where it was found."""
+    """One Java: its executable, and its feature release (17, 21, ...)."""
 
     executable: Path
     release: int
-    source: str
 
 
 def find_java(choice: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Java:
@@ -36,17 +35,12 @@ def find_java(choice: str | Path | None = None, environ: Mapping[str, str] | Non
     """
     env = os.environ if environ is None else environ
     choice = choice or env.get(CONFIGURED)
-    if choice:
-        executable = _executable(Path(choice))
-        release = None if executable is None else java_release(executable)
-        if executable is None or release not in SUPPORTED:
-            raise _no_java([_verdict(f"configured ({choice})", executable, release)])
-        return Java(executable, release, "configured")
+    candidates = [(f"configured ({choice})", _executable(Path(choice)))] if choice else _candidates(env)
     passed_over = []
-    for source, executable in _candidates(env):
+    for source, executable in candidates:
         release = None if executable is None else java_release(executable)
         if executable is not None and release in SUPPORTED:
-            return Java(executable, release, source)
+            return Java(executable, release)
         passed_over.append(_verdict(source, executable, release))
     raise _no_java(passed_over)
 

@@ -3,7 +3,6 @@ of the format that the table has."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -39,7 +38,6 @@ class LakeviewStreamWriter(DataSourceStreamArrowWriter):
         app_id = by_name.pop("txnappid", None) or _query_id(by_name.get("checkpointlocation"))
         own_options = {name: value for name, value in by_name.items() if name not in _OF_SPARK}
         self.mode = "Complete" if overwrite else "Append"
-        self.query_name = by_name.get("queryname")
         write_options = WriteOptions.parse({**own_options, "txnappid": app_id, "txnversion": "0"}, overwrite=overwrite)
         self.batch = sink(write_options, schema, overwrite=overwrite)
 
@@ -55,15 +53,12 @@ class LakeviewStreamWriter(DataSourceStreamArrowWriter):
             batch.commit(messages)
             return
         batch.options = replace(batch.options, operation="STREAMING UPDATE")
-        batch.commit(messages, self.parameters(batchId))
+        parameters = {"outputMode": self.mode, "queryId": batch.options.app_id, "epochId": str(batchId)}
+        batch.commit(messages, parameters)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002
         """Remove the files of the tasks that ended well; the failed ones have removed theirs."""
         self.batch.abort(messages)
-
-    def parameters(self, batch: int) -> dict[str, Any]:
-        """operationParameters of a batch's commit."""
-        return {"outputMode": self.mode, "queryId": self.batch.options.app_id, "epochId": str(batch)}
 
 
 def _query_id(checkpoint: str | None) -> str:

@@ -95,7 +95,7 @@ def context_of(table: DeltaTable, options: WriteOptions, rows_schema: Schema, *,
             )
     check_columns_fit(rows_schema.to_arrow(), context.schema, fill_missing=options.merge_schema)
     if overwrite:
-        check_replaceable(transaction, options)
+        _check_replaceable(transaction, options)
     return context
 
 
@@ -189,7 +189,12 @@ class Replacement:
             transaction.replace_partitions(adds)
         else:
             self._check_partitions(adds)
-            remove_replaced(transaction, options, of_rows=self.of_rows)
+            if options.replace_files is not None:
+                transaction.remove(paths=options.replace_files, data_change=options.data_change)
+            elif self.of_rows:
+                transaction.delete(options.replace_where)
+            else:
+                transaction.remove(where=options.replace_where)
             if options.overwrite_schema:
                 transaction.replace_schema(self.context.schema, self.context.partition_columns)
             transaction.add(adds)
@@ -211,20 +216,7 @@ class Replacement:
             raise _outside(f"rows of partition {stray} are", where)
 
 
-def remove_replaced(transaction: Transaction, options: WriteOptions, *, of_rows: bool) -> None:
-    """What an overwrite replaces: the files that are named, else the rows or partitions that the condition selects,
-    else all."""
-    if options.replace_files is not None:
-        transaction.remove(paths=options.replace_files, data_change=options.data_change)
-    elif of_rows:
-        transaction.delete(options.replace_where)
-    else:
-        transaction.remove(where=options.replace_where)
-
-
-def check_replaceable(transaction: Transaction, options: WriteOptions) -> None:
-    """Errors of what an overwrite may not, or cannot, remove, before any row is written; of a transaction that is never
-    committed."""
+def _check_replaceable(transaction: Transaction, options: WriteOptions) -> None:
     if options.data_change:
         transaction.check_may_remove()
     if options.dynamic:

@@ -69,7 +69,14 @@ class LakeviewWriter(FilesWriter):
         """
         if self.is_ignored:
             return FilesWritten([], 0, self.definition)
-        rows = _Counter(self.replacement.check_rows(map(in_utc, iterator)))
+        rows = 0
+
+        def counted_batches() -> Iterator[pa.RecordBatch]:
+            nonlocal rows
+            for batch in self.replacement.check_rows(map(in_utc, iterator)):
+                rows += batch.num_rows
+                yield batch
+
         writer = FileWriter(
             self.file_context(),
             self._storage(),
@@ -77,7 +84,8 @@ class LakeviewWriter(FilesWriter):
             data_change=self.options.data_change,
             statistics=self.options.statistics is not Statistics.NONE,
         )
-        return FilesWritten(writer.write(rows), rows.count, self.definition, is_repeated())
+        adds = writer.write(counted_batches())
+        return FilesWritten(adds, rows, self.definition, is_repeated())
 
     def file_context(self) -> WriteContext:
         """How the files are written, with as many statistics as are asked for."""
@@ -191,16 +199,3 @@ class LakeviewWriter(FilesWriter):
 def _find(options: WriteOptions) -> DeltaTable | None:
     fix = "write to another path, or with the engine that owns the table"
     return find_delta_table(options.path, "written in this way", fix, options.access)
-
-
-class _Counter:
-    """Batches, counted while they pass."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self.batches = batches
-        self.count = 0
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self.batches:
-            self.count += batch.num_rows
-            yield batch

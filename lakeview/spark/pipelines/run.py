@@ -136,7 +136,7 @@ class _Run:
 
     def run(self, where: Where | Server, lock: int) -> str:
         self._note_interruptions()
-        self._records.add({"runs": [self._row("run", "started", has_ended=False)]})
+        self._record("run", "started", ended=None)
         try:
             problems = self._steps(where, lock)
         except (PySparkException, Py4JJavaError) as error:
@@ -145,7 +145,7 @@ class _Run:
             raise self._failure(error.message, error.fix) from error
         if problems:
             raise self._failure("; ".join(problems), "; ".join(self._fixes) or None)
-        self._records.add({"runs": [self._row("run", "succeeded", self._start)]})
+        self._record("run", "succeeded")
         self._records.pack()
         return self._id
 
@@ -174,10 +174,10 @@ class _Run:
         start = self._clock()
         answer = server.run_flows(self._spec.path, lock, self._user)
         if answer.error is None:
-            self._records.add({"runs": [self._row("flows", "succeeded", start)]})
+            self._record("flows", "succeeded", start)
             return answer.graph
         error = first_lines(answer.error)
-        self._records.add({"runs": [self._row(answer.step, "failed", start) | {"error": error}]})
+        self._record(answer.step, "failed", start, error=error)
         raise LakeviewError(error, fix=answer.fix, place=str(self._spec.path), kind=f"pipeline-{answer.step}")
 
     def _record_flows(self, graph: Graph) -> None:
@@ -228,8 +228,7 @@ class _Run:
             return _with_late_workers(do)
         except (LakeviewError, PySparkException, Py4JJavaError) as error:
             message = first_lines(error.message if isinstance(error, LakeviewError) else str(error))
-            row = self._row(step, "failed", start) | {"dataset": name, "error": message}
-            self._records.add({"runs": [row]})
+            self._record(step, "failed", start, dataset=name, error=message)
             problems.append(f"{name}: {message}")
             self._say(f"{name}: {_FAILURES[step]}: {message}")
             if isinstance(error, LakeviewError) and error.fix:
@@ -242,16 +241,16 @@ class _Run:
     def _note_interruptions(self) -> None:
         self._interrupted_runs = self._records.unfinished_runs()
         for run_id, start in self._interrupted_runs:
-            row = self._row("run", "interrupted", start) | {"run_id": run_id}
-            self._records.add({"runs": [row | {"error": "the process ended before the run did"}]})
+            self._record("run", "interrupted", start, run_id=run_id, error="the process ended before the run did")
 
     def _failure(self, message: str, fix: str | None = None) -> LakeviewError:
-        self._records.add({"runs": [self._row("run", "failed", self._start) | {"error": message}]})
+        self._record("run", "failed", error=message)
         return LakeviewError(message, fix=fix, place=self._id, kind="pipeline-failed")
 
-    def _row(self, step: str, status: str, start: datetime | None = None, *, has_ended: bool = True) -> Row:
-        row: Row = {"run_id": self._id, "step": step, "status": status, "started": start or self._start}
-        return row | {"ended": self._clock() if has_ended else None}
+    def _record(self, step: str, status: str, start: datetime | None = None, **more: object) -> None:
+        row: Row = {"run_id": self._id, "step": step, "status": status}
+        row |= {"started": start or self._start, "ended": self._clock()}
+        self._records.add({"runs": [row | more]})
 
 
 def _with_late_workers(do: Callable[[], T]) -> T:
