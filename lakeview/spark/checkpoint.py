@@ -12,9 +12,8 @@ from lakeview.delta.write.checkpoint.file_rows import Definition, shape_of
 from lakeview.delta.write.checkpoint.files import finish_parts
 from lakeview.delta.write.checkpoint.parts import PART_BYTES, PackedActions, PartWork, part_work
 from lakeview.delta.write.checkpoint.plan import plan_checkpoint
-from lakeview.model.errors import LakeviewError
 from lakeview.spark.addresses import delta_table
-from lakeview.spark.dml.jobs import OUTCOME, attempt, collect, outcome_batch, parts_frame, parts_of
+from lakeview.spark.dml.jobs import OUTCOME, attempt, collect, outcome_batch, parts_frame, parts_of, without_errors
 from lakeview.storage.access import StoreAccess
 
 _PACKED = "part int, position int, kind string, data binary"
@@ -61,10 +60,7 @@ def checkpoint(
 
     # so many tasks, which Spark does not join to fewer as it does after a shuffle of its own
     by_part = old.union(new).repartition(plan.parts, "part").groupBy("part")
-    outcomes = collect(by_part.applyInArrow(write, OUTCOME))
-    if errors := [outcome for outcome in outcomes if isinstance(outcome, LakeviewError)]:
-        raise errors[0]
-    finish_parts(table, plan, outcomes)
+    finish_parts(table, plan, without_errors(collect(by_part.applyInArrow(write, OUTCOME))))
     return state.version
 
 

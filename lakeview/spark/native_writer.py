@@ -8,12 +8,12 @@ and the writer of `format("lakeview")` commits.
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import IO
+from typing import IO, TypeVar
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it says nothing of its types
 from pyspark.errors import PySparkException
@@ -32,13 +32,15 @@ from lakeview.model.printable import count_text
 from lakeview.model.snapshot import milliseconds
 from lakeview.spark import partition_keys
 from lakeview.spark.aborted_writes import FilesWritten
-from lakeview.spark.dml.jobs import run_parts
+from lakeview.spark.dml.jobs import run_parts, without_errors
 from lakeview.spark.native_conditions import CODECS, is_native
 from lakeview.spark.options import Statistics
 from lakeview.spark.types import to_spark
 from lakeview.spark.writer import LakeviewWriter
 from lakeview.storage.local import LocalStorage
 from lakeview.storage.local_files import move_files
+
+T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 
@@ -187,49 +189,39 @@ def _read_all(
     columns = [c for c in context.schema if not c.nullable and c.name not in context.partition_columns]
     not_null = [column.stored_name for column in columns]
     names = [file.name for file in files]
-    facts = _read_footers(staging, context, not_null, names) if len(names) <= _FILES_OF_DRIVER else {}
+    facts: dict[str, FileFacts] = {}
+    if len(names) <= _FILES_OF_DRIVER:
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            of_footers = pool.map(lambda name: _read(footer_facts, staging, context, not_null, name), names)
+            facts = {name: fact for name, fact in zip(names, of_footers, strict=True) if fact is not None}
     names = [name for name in names if name not in facts]
-    read = partial(_read_files, staging, context, not_null)
     parts = [names[start : start + _FILES_OF_TASK] for start in range(0, len(names), _FILES_OF_TASK)]
-    for outcome in run_parts(frame.sparkSession, parts, read):
-        if isinstance(outcome, LakeviewError):
-            raise outcome
-        facts |= outcome
+    read = partial(_read_files, staging, context, not_null)
+    for of_part in without_errors(run_parts(frame.sparkSession, parts, read)):
+        facts |= of_part
     for column in columns:
         _check_nulls(column, sum(fact.nulls[column.stored_name] for fact in facts.values()), "rows")
     return facts
 
 
-def _read_footers(
-    staging: str, context: WriteContext, not_null: Sequence[str], names: Sequence[str]
-) -> dict[str, FileFacts]:
-    """Of the files whose footers say all."""
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        facts = pool.map(partial(_read_footer, staging, context, not_null), names)
-        return {name: fact for name, fact in zip(names, facts, strict=True) if fact is not None}
-
-
-def _read_footer(staging: str, context: WriteContext, not_null: Sequence[str], name: str) -> FileFacts | None:
-    with _durable_file(staging, name) as file:
-        return footer_facts(file, context, not_null)
-
-
 def _read_files(
     staging: str, context: WriteContext, not_null: Sequence[str], names: Sequence[str]
 ) -> dict[str, FileFacts]:
-    facts = {}
-    for name in names:
-        with _durable_file(staging, name) as file:
-            facts[name] = read_facts(file, context, not_null)
-    return facts
+    return {name: _read(read_facts, staging, context, not_null, name) for name in names}
 
 
-@contextmanager
-def _durable_file(staging: str, name: str) -> Iterator[IO[bytes]]:
-    """A file, which is on the disk in the end: Spark leaves that to the system, and a commit is durable."""
+def _read(
+    read: Callable[[IO[bytes], WriteContext, Sequence[str]], T],
+    staging: str,
+    context: WriteContext,
+    not_null: Sequence[str],
+    name: str,
+) -> T:
+    """What a file holds, which is on the disk in the end: Spark leaves that to the system, and a commit is durable."""
     with open(os.path.join(staging, name), "r+b") as file:
-        yield file
+        facts = read(file, context, not_null)
         os.fsync(file.fileno())
+        return facts
 
 
 def _check_nulls(field: Field, count: int, of_what: str) -> None:

@@ -30,12 +30,12 @@ from lakeview.delta.write.target import until_made
 from lakeview.delta.write.transaction import Transaction
 from lakeview.delta.write.whole_files import EVERY
 from lakeview.model.clock import system_clock
-from lakeview.model.errors import LakeviewError, UnsupportedTableError
+from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.runs import runs
 from lakeview.predicates import predicate
 from lakeview.spark.addresses import delta_table
 from lakeview.spark.dml.catalog import path_of
-from lakeview.spark.dml.jobs import run_parts, take_paths, task_work
+from lakeview.spark.dml.jobs import run_parts, take_paths, task_work, without_errors
 from lakeview.spark.writer import ENGINE
 from lakeview.storage import Storage, open_storage
 from lakeview.storage.access import StoreAccess
@@ -178,9 +178,7 @@ def _copy_by_tasks(spark: SparkSession, copies: Sequence[FileCopy], source: Stor
     copy_run = partial(
         _copy_run, source.root, StoreAccess.of(source), target.root, StoreAccess.of(target), source.config.roots
     )
-    for outcome in run_parts(spark, list(runs(copies, lambda copy: copy.size, _COPIED_BYTES)), copy_run):
-        if isinstance(outcome, LakeviewError):
-            raise outcome
+    without_errors(run_parts(spark, list(runs(copies, lambda copy: copy.size, _COPIED_BYTES)), copy_run))
 
 
 def _copy_run(

@@ -89,15 +89,17 @@ def task_work(transaction: Transaction) -> Iterator[RowWork]:
             remove_files(storage, prefix, one_folder=flat, besides=transaction.files.paths)
 
 
-def take_paths(transaction: Transaction, outcomes: Iterable[RowOutcome | LakeviewError]) -> list[RowOutcome]:
-    """The outcomes, whose files the transaction removes if it fails; raises the first error among them."""
-    good, errors = [], []
+def take_paths(transaction: Transaction, outcomes: Sequence[RowOutcome | LakeviewError]) -> list[RowOutcome]:
+    """As `without_errors`; the transaction removes the files of the outcomes if it fails."""
     for outcome in outcomes:
         if isinstance(outcome, RowOutcome):
             transaction.files.paths += outcome.paths
-            good.append(outcome)
-        else:
-            errors.append(outcome)
-    if errors:
-        raise errors[0]
-    return good
+    return without_errors(outcomes)
+
+
+def without_errors(outcomes: Sequence[T | LakeviewError]) -> list[T]:
+    """The outcomes; raises the first error among them."""
+    for outcome in outcomes:
+        if isinstance(outcome, LakeviewError):
+            raise outcome
+    return [outcome for outcome in outcomes if not isinstance(outcome, LakeviewError)]
