@@ -49,7 +49,7 @@ def from_spark(schema: spark_types.StructType) -> Schema:
     """
     if not schema.fields:
         raise InvalidRequestError("the rows have no column", fix="select one", kind="no-columns")
-    return Schema(_fields(schema, "", declared=False))
+    return Schema(_fields(schema, "", is_declared=False))
 
 
 def declared_schema(schema: spark_types.StructType) -> Schema:
@@ -57,13 +57,13 @@ def declared_schema(schema: spark_types.StructType) -> Schema:
 
     Raises UnsupportedTableError that names the column whose type no table holds.
     """
-    return Schema(_fields(schema, "", declared=True))
+    return Schema(_fields(schema, "", is_declared=True))
 
 
 def declared_type(kind: spark_types.DataType, column: str) -> DataType:
     """The type of a column that is declared so. UnsupportedTableError for one that no table holds, and for texts of a
     length, which no rule of the table would check."""
-    return _from_spark(kind, column, declared=True)
+    return _from_spark(kind, column, is_declared=True)
 
 
 def column(name: str) -> Column:
@@ -137,33 +137,33 @@ def _to_spark(kind: DataType, column: str) -> spark_types.DataType:
             return PRIMITIVES[name]
 
 
-def _fields(fields: Iterable[spark_types.StructField], prefix: str, *, declared: bool) -> tuple[Field, ...]:
-    """Fields of a struct, `prefix` before their names in errors. `declared`: with their comments, and null where they
-    say so; else every field may be null."""
+def _fields(fields: Iterable[spark_types.StructField], prefix: str, *, is_declared: bool) -> tuple[Field, ...]:
+    """Fields of a struct, `prefix` before their names in errors. `is_declared`: with their comments, and null where
+    they say so; else every field may be null."""
     own = []
     for field in fields:
         comment = (field.metadata or {}).get("comment")
-        metadata = {"comment": comment} if declared and isinstance(comment, str) else {}
-        type_ = _from_spark(field.dataType, f"{prefix}{field.name}", declared=declared)
-        own.append(Field(field.name, type_, field.nullable or not declared, metadata))
+        metadata = {"comment": comment} if is_declared and isinstance(comment, str) else {}
+        type_ = _from_spark(field.dataType, f"{prefix}{field.name}", is_declared=is_declared)
+        own.append(Field(field.name, type_, field.nullable or not is_declared, metadata))
     return tuple(own)
 
 
-def _from_spark(kind: spark_types.DataType, column: str, *, declared: bool) -> DataType:
+def _from_spark(kind: spark_types.DataType, column: str, *, is_declared: bool) -> DataType:
     def part(kind: spark_types.DataType, name: str) -> DataType:
-        return _from_spark(kind, f"{column}.{name}", declared=declared)
+        return _from_spark(kind, f"{column}.{name}", is_declared=is_declared)
 
     match kind:
         case spark_types.DecimalType():
             return DecimalType(kind.precision, kind.scale)
         case spark_types.ArrayType():
-            return ArrayType(part(kind.elementType, "element"), kind.containsNull or not declared)
+            return ArrayType(part(kind.elementType, "element"), kind.containsNull or not is_declared)
         case spark_types.MapType():
             key, value = part(kind.keyType, "key"), part(kind.valueType, "value")
-            return MapType(key, value, kind.valueContainsNull or not declared)
+            return MapType(key, value, kind.valueContainsNull or not is_declared)
         case spark_types.StructType():
-            return StructType(_fields(kind, f"{column}.", declared=declared))
-        case spark_types.VarcharType() | spark_types.CharType() if declared:
+            return StructType(_fields(kind, f"{column}.", is_declared=is_declared))
+        case spark_types.VarcharType() | spark_types.CharType() if is_declared:
             raise UnsupportedTableError(
                 f"column {column} is {kind.simpleString()}, and lakeview's writer does not hold texts to a length",
                 fix=f"declare it as string, and add the constraint length({column}) <= {kind.length}",
