@@ -139,7 +139,7 @@ class ChangeReader(StreamReader[ChangeOptions], ABC):
         """The files of the changes between two offsets, packed for tasks, with the columns of the stream's version.
         InvalidRequestError where they changed since then; else errors as `changes`."""
         begin, stop = self._check_offset(start), self._check_offset(end)
-        versions = self._planned_versions(begin.begin_of(stop), stop.version)
+        versions = self._versions(begin.begin_of(stop), stop.version)
         if not versions:
             return [FilePartition(())]
         first, last, own = versions[0], versions[-1], self._columns
@@ -152,9 +152,6 @@ class ChangeReader(StreamReader[ChangeOptions], ABC):
             raise other_columns(f"{self.KIND} {last}", self.table.address)
         check_schema(self.schema, columns)
         return file_partitions(tasks, task_access(self.table))
-
-    def _planned_versions(self, before: int, last: int) -> Sequence[int]:
-        return self._versions(before, last)
 
     def _check_offset(self, value: Mapping[str, Any]) -> ChangeOffset:
         """An offset of the table as it was listed last. InvalidRequestError for one of another table."""

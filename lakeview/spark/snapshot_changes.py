@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from lakeview.iceberg.manifests.tree import has_expired_parent
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.spark.change_stream import ChangeReader
+from lakeview.spark.reader import FilePartition
 from lakeview.spark.stream_branch import StreamBranch
 from lakeview.spark.streams import raise_or_log
 
@@ -55,13 +57,14 @@ class SnapshotChangeReader(ChangeReader):
             return ids[1:]
         return ids
 
-    def _planned_versions(self, before: int, last: int) -> Sequence[int]:
-        """VersionNotFoundError where the snapshot of an offset was rolled back, or has expired with what followed it:
-        then what is left comes with later offsets."""
-        if last not in (before, *self._ids()):
-            self._branch.check_loss(last, f"snapshot {last}")
-            return []
-        return self._versions(before, last)
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FilePartition]:
+        """As of all formats; VersionNotFoundError where the snapshot of an offset was rolled back, or has expired with
+        what followed it: then what is left comes with later offsets."""
+        begin, stop = self._check_offset(start), self._check_offset(end)
+        if stop.version not in (begin.begin_of(stop), *self._ids()):
+            self._branch.check_loss(stop.version, f"snapshot {stop.version}")
+            return [FilePartition(())]
+        return super().partitions(start, end)
 
     def _is_behind(self, version: int) -> bool:
         ids = self._ids()

@@ -278,13 +278,12 @@ class DeltaTable:
 
     def restoreToVersion(self, version: int) -> DataFrame:
         """Make the table what it was at a version; returns `results.RESTORE`, the files that came and went."""
-        return self._restore(version)
+        return self._restore_result(self._table.restore(version))
 
     def restoreToTimestamp(self, timestamp: datetime | str) -> DataFrame:
         """Make the table what it was at a moment: a datetime with its offset, or text, which without one is in the time
         zone of the session. Returns as `restoreToVersion`."""
-        return self._restore(at=timestamp_of(self._spark, timestamp))
+        return self._restore_result(self._table.restore(at=timestamp_of(self._spark, timestamp)))
 
-    def _restore(self, version: int | None = None, at: datetime | None = None) -> DataFrame:
-        row = results.restore_row(self._table, self._table.restore(version, at=at))
-        return self._spark.createDataFrame([row], results.RESTORE)
+    def _restore_result(self, version: int | None) -> DataFrame:
+        return self._spark.createDataFrame([results.restore_row(self._table, version)], results.RESTORE)

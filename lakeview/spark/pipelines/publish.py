@@ -145,7 +145,7 @@ class Publisher:
         marked_rows = expectations.mark_failures(rows, rules, stays).persist()
         try:
             counts = expectations.count(marked_rows, rules)
-            reads = [msgspec.structs.replace(r, address=self._relative_address(r.address)) for r in source.reads]
+            reads = [msgspec.structs.replace(r, address=relative_to(r.address, self.places.root)) for r in source.reads]
             done = Publication(
                 self.places.pipeline, self.run_id, self.places.name, start, tuple(reads), counts.rows,
                 counts.rows - counts.dropped - counts.quarantined, counts.dropped, counts.quarantined, counts.results,
@@ -233,7 +233,7 @@ class Publisher:
             assert there is not None
             check_same_rules(there, digest, done.dataset)
         quarantine = delta_table(address, "written", "move it away: quarantined rows go there", access)
-        recorded_address = self._relative_address(quarantine.address)
+        recorded_address = relative_to(quarantine.address, self.places.root)
         return msgspec.structs.replace(done, quarantine=recorded_address, quarantine_version=quarantine.latest_version)
 
     def _write(
@@ -283,6 +283,3 @@ class Publisher:
         now = self.clock()
         row: Row = {"run_id": self.run_id, "dataset": self.places.name, "step": step, "status": status}
         self.records.add({"runs": [row | {"started": now, "ended": now} | more]})
-
-    def _relative_address(self, address: str) -> str:
-        return relative_to(address, self.places.root)
