@@ -171,6 +171,9 @@ LOCATIONS: dict[str, str | None] = {
     "a folder": "/lake/orders/metadata/",
     "one that climbs": "/lake/../etc/x.metadata.json",
     "a null character": "/lake/\0.metadata.json",
+    "no folder": "/v1.metadata.json",
+    "no folder, as a URL": "file:///v1.metadata.json",
+    "a bucket": "s3://lake",
 }
 
 

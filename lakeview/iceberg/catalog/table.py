@@ -1,5 +1,6 @@
 """A catalog's address to a table that follows its catalog, and the names of the tables that a catalog holds."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -15,6 +16,9 @@ from lakeview.model.addresses import is_absolute
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, InvalidRequestError, NotATableError
 from lakeview.storage import Storage, combine_options, store_kind
+
+_NO_FOLDER = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/*")
+"""What stands before the last name of a location in no folder, such as `/x` and `s3://bucket`."""
 
 
 class CatalogPointer:
@@ -93,7 +97,7 @@ class CatalogPointer:
         """Where a metadata file lies, by the location that a catalog records."""
         name = location.rpartition("/")[2]
         climbs = "\0" in location or "\\" in location or ".." in location.split("/")
-        if not is_absolute(location) or not name or climbs:
+        if not is_absolute(location) or not name or climbs or _NO_FOLDER.fullmatch(location.rpartition("/")[0]):
             raise CorruptTableError(
                 f"the catalog says that the metadata of {self.address} lies at {location!r}, where no file can be",
                 fix="register the table in its catalog again, with its newest *.metadata.json",
