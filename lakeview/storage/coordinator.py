@@ -11,28 +11,15 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import Protocol
 
 from lakeview.model.errors import InvalidRequestError, StoreUnavailableError
+from lakeview.storage.interface import Storage
 
 UNCLAIMED = "coordinator-unavailable"
 """The kind of StoreUnavailableError of a coordinator that could not be asked: no claim was made."""
 
 _SECONDS = 30.0
 """How long a writer waits for another one's transaction."""
-
-
-class Puttable(Protocol):
-    """What a coordinator needs of a store."""
-
-    def resolve(self, path: str) -> str:
-        """The normalised address of a path."""
-
-    def exists(self, path: str) -> bool:
-        """Whether a file is there."""
-
-    def put(self, path: str, data: bytes) -> None:
-        """Create or replace a file whole."""
 
 
 class CommitCoordinator(ABC):
@@ -53,7 +40,7 @@ class CommitCoordinator(ABC):
     def finish(self, address: str) -> None:
         """Note that the file of a claim is there. The address stays claimed."""
 
-    def put_if_absent(self, store: Puttable, path: str, data: bytes) -> None:
+    def put_if_absent(self, store: Storage, path: str, data: bytes) -> None:
         """Create a file whole, or raise FileExistsError.
 
         An unfinished claim of another writer is finished first. StoreUnavailableError after the claim means that the
@@ -73,7 +60,7 @@ class CommitCoordinator(ABC):
             self.finish(address)
         raise FileExistsError(path)
 
-    def _put(self, store: Puttable, path: str, data: bytes) -> None:
+    def _put(self, store: Storage, path: str, data: bytes) -> None:
         """Put the file of a claim; StoreUnavailableError for each failure, refused access too.
 
         The file is decided all the same: a caller that took the commit for failed and removed its data files would

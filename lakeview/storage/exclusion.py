@@ -7,12 +7,13 @@ stores, is tried out on stores of S3's protocol, and is otherwise left to a comm
 
 import threading
 import uuid
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeAlias
 from urllib.parse import urlsplit
 
 from lakeview.model.errors import UnsupportedTableError
-from lakeview.storage.coordinator import Puttable, coordinator_of
+from lakeview.storage.coordinator import coordinator_of
+from lakeview.storage.interface import Storage
 from lakeview.storage.object_clients import ObjectPlace
 from lakeview.storage.options import AZURE, COORDINATOR, GOOGLE, S3
 
@@ -21,14 +22,8 @@ KNOWN_HOSTS = ("amazonaws.com", "amazonaws.com.cn", "r2.cloudflarestorage.com")
 Azure's and Google's own stores are known as well."""
 
 
-class Creating(Puttable, Protocol):
-    """A store with a condition of its own."""
-
-    def create(self, path: str, data: bytes) -> None:
-        """Put a file if it is absent, by the store's own condition; FileExistsError if it is there."""
-
-    def delete(self, path: str) -> None:
-        """Remove a file."""
+Create: TypeAlias = Callable[[str, bytes], None]
+"""Puts a file if it is absent, by the store's own condition; FileExistsError if it is there."""
 
 
 class Exclusion:
@@ -42,7 +37,7 @@ class Exclusion:
         self._options = options
         self._endpoint = endpoint
 
-    def put(self, store: Creating, path: str, data: bytes) -> None:
+    def put(self, store: Storage, create: Create, path: str, data: bytes) -> None:
         """Create a file whole, or raise FileExistsError. UnsupportedTableError where the store cannot exclude."""
         coordinator = coordinator_of(self._options.get(COORDINATOR))
         if coordinator is not None:
@@ -55,9 +50,9 @@ class Exclusion:
                 place=path,
                 kind="unsupported-store",
             )
-        if not self._is_known() and not self._is_proven(store, path):
+        if not self._is_known() and not self._is_proven(store, create, path):
             raise _cannot_exclude(f"the store at {self._endpoint}", path)
-        store.create(path, data)
+        create(path, data)
 
     def _is_known(self) -> bool:
         if self._options.get("conditional_put") == "etag":  # the user says so, as deltalake asks it of them
@@ -71,7 +66,7 @@ class Exclusion:
             host is None or any(host == domain or host.endswith(f".{domain}") for domain in KNOWN_HOSTS)
         )
 
-    def _is_proven(self, store: Creating, path: str) -> bool:
+    def _is_proven(self, store: Storage, create: Create, path: str) -> bool:
         """Whether a second creation of one file is refused: tried once for each bucket, with a file of our own.
 
         Stores that do not know the condition ignore it and replace the file. A store that checks it, and does so apart
@@ -82,9 +77,9 @@ class Exclusion:
             if key in self._proven:
                 return True
             probe = f"{path.rpartition('/')[0]}/.lakeview-{uuid.uuid4().hex}.tmp".lstrip("/")
-            store.create(probe, b"first")
+            create(probe, b"first")
             try:
-                store.create(probe, b"second")
+                create(probe, b"second")
             except FileExistsError:
                 self._proven.add(key)
                 return True
@@ -93,7 +88,7 @@ class Exclusion:
         return False
 
 
-def create_by_coordinator(store: Puttable, coordinator: object, name: str, path: str, data: bytes) -> None:
+def create_by_coordinator(store: Storage, coordinator: object, name: str, path: str, data: bytes) -> None:
     """Create a file on a store that has no condition. UnsupportedTableError without a coordinator.
 
     `name`: of the store, for people.

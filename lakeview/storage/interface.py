@@ -262,15 +262,11 @@ class Storage(ABC):
         return f"{head}://{path.lstrip('/')}"
 
 
-def listing(names: Sequence[str], sizes: Sequence[int], times: Sequence[int | None]) -> pl.DataFrame:
-    """LISTING from columns; `times` in milliseconds since 1970, None where the store does not tell."""
-    frame = pl.DataFrame({"name": names, "size": sizes, "modified": times}, schema={**LISTING, "modified": pl.Int64()})
-    return frame.with_columns(moments("modified")).sort("name")
-
-
 def listing_of(entries: Sequence[Entry]) -> pl.DataFrame:
-    """LISTING from rows."""
-    return listing([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
+    """LISTING of entries."""
+    columns = zip(*entries, strict=True) if entries else ((), (), ())
+    frame = pl.DataFrame(dict(zip(LISTING, columns, strict=True)), schema={**LISTING, "modified": pl.Int64()})
+    return frame.with_columns(moments("modified")).sort("name")
 
 
 def refuse_oversized(path: str, size: int, config: Config) -> None:
@@ -282,6 +278,17 @@ def refuse_oversized(path: str, size: int, config: Config) -> None:
             place=path,
             kind="too-large",
         )
+
+
+def with_retries(call: Callable[[], _R], attempts: int, again: type[Exception], remote: bool = True) -> _R:
+    """What a call gives, made again while it raises such an error, with growing pauses; that of the last attempt is
+    raised."""
+    for attempt in range(attempts - 1):
+        try:
+            return call()
+        except again:
+            back_off(attempt, remote)
+    return call()
 
 
 def back_off(attempt: int, remote: bool, least: float = 0.0, share: float = 1.0) -> None:

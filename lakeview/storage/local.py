@@ -18,7 +18,7 @@ from lakeview.model import limits
 from lakeview.model.addresses import below, is_local, normalise
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError
-from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, listing, refuse_oversized
+from lakeview.storage.interface import FIRST_FOLDERS, Entry, Storage, listing_of, refuse_oversized
 from lakeview.storage.local_files import NewLocalFile, publish, replace_file, sync_folder, write_temporary
 from lakeview.storage.local_opening import (
     closed_on_error,
@@ -120,9 +120,7 @@ class LocalStorage(Storage):
 
     def walk(self) -> pl.DataFrame:
         self.count("list")
-        names: list[str] = []
-        sizes: list[int] = []
-        times: list[int] = []
+        files: list[Entry] = []
         folders = [(self.resolve(""), "")]
         while folders:
             folder, prefix = folders.pop()
@@ -135,10 +133,8 @@ class LocalStorage(Storage):
                                 folders.append((entry.path, f"{name}/"))
                             continue
                         stat = entry.stat()
-                        names.append(printable(name))
-                        sizes.append(stat.st_size)
-                        times.append(stat.st_mtime_ns // 1_000_000)
-        return listing(names, sizes, times)
+                        files.append((printable(name), stat.st_size, stat.st_mtime_ns // 1_000_000))
+        return listing_of(files)
 
     def names(self, tables: Mapping[str, re.Pattern[str]] | None = None) -> pl.Series:
         self.count("list")

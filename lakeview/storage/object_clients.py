@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakeview.model.errors import InvalidRequestError, LakeviewError, MissingExtraError, StoreUnavailableError
 from lakeview.storage.credentials import AwsCredentials, azure_credentials, static_aws_credentials
-from lakeview.storage.options import AZURE, CREDENTIALS, GOOGLE, KINDS, NAMES, S3
+from lakeview.storage.options import AZURE, CONNECTION, COORDINATOR, CREDENTIALS, GOOGLE, KINDS, NAMES, S3
 
 if TYPE_CHECKING:
     from obstore.store import AzureStore, GCSStore, S3Store
@@ -34,11 +34,8 @@ _CONNECT_TO_INSTANCE, _RETRY_INSTANCE_SECONDS = "1s", 0.9
 """The same where credentials can only come from the machine that this runs on: elsewhere its address drops packets, and
 the library asks it several times."""
 
-_CLIENT_NAMES = {
-    "allow_http", "allow_invalid_certificates", "connect_timeout", "timeout", "read_timeout", "proxy_url",
-    "proxy_ca_certificate", "proxy_excludes", "root_certificate", "user_agent", "pool_idle_timeout",
-}  # fmt: skip
-_OURS = {"max_retries", "retry_timeout", "commit_coordinator", "locking_provider", "conditional_put", "profile"}
+_OURS = {"max_retries", "retry_timeout", COORDINATOR, "locking_provider", "conditional_put", "profile"}
+_CLIENT_NAMES = CONNECTION - _OURS
 
 _ENDPOINT = {S3: "endpoint", GOOGLE: "base_url", AZURE: "endpoint"}
 _ENDPOINT_VARIABLES = {

@@ -18,7 +18,7 @@ from lakeview.model.errors import AccessDeniedError, StoreUnavailableError
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage.credentials import signs
 from lakeview.storage.exclusion import Exclusion
-from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, back_off, listing, refuse_oversized
+from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, listing_of, refuse_oversized, with_retries
 from lakeview.storage.object_clients import ObjectPlace, client, endpoint_of, split_address
 from lakeview.storage.object_errors import StoreBusyError, translate_errors
 from lakeview.storage.object_files import TAIL, ObjectFile
@@ -81,14 +81,10 @@ class ObjectStorage(Storage):
         return own
 
     def walk(self) -> pl.DataFrame:
-        names: list[str] = []
-        sizes: list[int] = []
-        times: list[int] = []
+        files: list[Entry] = []
         for page in self._pages():  # a page at a time: a store may hold millions
-            names += self._names(page)
-            sizes += [int(e["size"]) for e in page]
-            times += [_milliseconds(e) for e in page]
-        return listing(names, sizes, times)
+            files += [(n, int(e["size"]), _milliseconds(e)) for n, e in zip(self._names(page), page, strict=True)]
+        return listing_of(files)
 
     def name_pages(self) -> Iterator[Sequence[str]]:
         return map(self._names, self._pages())
@@ -204,7 +200,7 @@ class ObjectStorage(Storage):
     def put_if_absent(self, path: str, data: bytes) -> None:
         self.count("put")
         place, _ = self._at(path)
-        Exclusion(place, self.options, self._endpoint).put(self, path, data)
+        Exclusion(place, self.options, self._endpoint).put(self, self.create, path, data)
 
     def create(self, path: str, data: bytes) -> None:
         """Put a file if it is absent, by the store's own condition: S3 and Azure `If-None-Match: *`, Google
@@ -253,16 +249,11 @@ class ObjectStorage(Storage):
     def _call(self, place: ObjectPlace, path: str, action: Callable[[Any], T], *, once: bool = False) -> T:
         """What an action on the bucket's client gives; one that the store was too busy for is made again. `once`: the
         library itself sends nothing twice."""
-        for attempt in range(_ATTEMPTS):
-            try:
-                return translate_errors(
-                    place, self._endpoint, path, lambda: action(client(place, self.options, once=once))
-                )
-            except StoreBusyError:
-                if attempt + 1 == _ATTEMPTS:
-                    raise
-                back_off(attempt, remote=True)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+
+        def attempt() -> T:
+            return translate_errors(place, self._endpoint, path, lambda: action(client(place, self.options, once=once)))
+
+        return with_retries(attempt, _ATTEMPTS, StoreBusyError)
 
 
 def _next(pages: Iterator[Any], _client: object) -> Any:

@@ -26,7 +26,7 @@ NAMES = {S3: "S3", GOOGLE: "Google Cloud Storage", AZURE: "Azure"}
 COORDINATOR = "commit_coordinator"
 """The option of every store that names a commit coordinator (`lakeview.storage.coordinator`)."""
 
-_CONNECTION = {
+CONNECTION = {
     "allow_http", "allow_invalid_certificates", "connect_timeout", "timeout", "read_timeout", "proxy_url",
     "proxy_ca_certificate", "proxy_excludes", "root_certificate", "user_agent", "pool_idle_timeout", "max_retries",
     "retry_timeout", COORDINATOR,
@@ -104,10 +104,10 @@ def normal_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
         normal = _normal_name(kind, name)
         if normal in _IGNORED or value is None:
             continue
-        if normal not in _OWN[kind] and normal not in _CONNECTION:
+        if normal not in _OWN[kind] and normal not in CONNECTION:
             raise InvalidRequestError(
                 f"{name} is no storage option of {NAMES[kind]}",
-                fix=f"choose from {', '.join(sorted(_OWN[kind] | _CONNECTION))}, or deltalake's or fsspec's names",
+                fix=f"choose from {', '.join(sorted(_OWN[kind] | CONNECTION))}, or deltalake's or fsspec's names",
                 place=name,
                 kind="unknown-option",
             )

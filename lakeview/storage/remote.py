@@ -6,10 +6,11 @@ import shutil
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
+from operator import itemgetter
 from typing import IO, Any, TypeVar, cast
 
 import polars as pl
@@ -24,7 +25,7 @@ from lakeview.model.errors import (
 )
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage.exclusion import create_by_coordinator
-from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, back_off, listing_of, refuse_oversized
+from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, listing_of, refuse_oversized, with_retries
 from lakeview.storage.object_files import SeekableFile
 from lakeview.storage.options import COORDINATOR
 from lakeview.storage.system_errors import ErrorTranslation
@@ -92,43 +93,31 @@ class FsspecStorage(Storage):
         return "/" + rest if self._scheme == "memory" else rest
 
     def _call(self, path: str, action: Callable[[], T]) -> T:
-        for attempt in range(_ATTEMPTS):
-            try:
-                return _translate_errors(path, action)
-            except StoreUnavailableError:
-                if attempt + 1 == _ATTEMPTS or not self.remote:
-                    raise
-                back_off(attempt, self.remote)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        attempts = _ATTEMPTS if self.remote else 1
+        return with_retries(lambda: _translate_errors(path, action), attempts, StoreUnavailableError)
+
+    def _list(self, folder: str, find: Callable[[str], Iterable[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+        """What fsspec says of each file and folder that `find` gives of a path; nothing where no folder is there."""
+        self.count("list")
+        path = self._path(folder)
+        self._fs.invalidate_cache(path)
+        with suppress(FileNotFoundError):
+            return self._call(folder, lambda: list(find(path)))
+        return []
 
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
-        self.count("list")
-        path = self._path(folder)
-        self._fs.invalidate_cache(path)
-        try:
-            entries = self._call(folder, lambda: self._fs.ls(path, detail=True))
-        except FileNotFoundError:
-            return []
-        return sorted(entry for entry in _files(entries, _base) if entry[0] >= start)
+        entries = self._list(folder, lambda path: self._fs.ls(path, detail=True))
+        files = [_entry(_base(e), e) for e in entries if e.get("type") == "file" and _base(e) >= start]
+        return sorted(files, key=itemgetter(0))
 
     def walk(self) -> pl.DataFrame:
-        self.count("list")
-        path = self._path("")
-        self._fs.invalidate_cache(path)
-        try:
-            entries = self._call("", lambda: list(self._fs.find(path, detail=True).values()))
-        except FileNotFoundError:
-            entries = []
-        prefix = path.strip("/") + "/"
-        return listing_of(_files(entries, lambda e: str(e["name"]).lstrip("/").removeprefix(prefix)))
+        entries = self._list("", lambda path: self._fs.find(path, detail=True).values())
+        prefix = self._path("").strip("/") + "/"
+        names = [str(e["name"]).lstrip("/").removeprefix(prefix) for e in entries]
+        return listing_of([_entry(name, e) for name, e in zip(names, entries, strict=True) if e.get("type") == "file"])
 
     def folders(self, folder: str) -> list[str]:
-        self.count("list")
-        path = self._path(folder)
-        try:
-            entries = self._call(folder, lambda: self._fs.ls(path, detail=True))
-        except FileNotFoundError:
-            return []
+        entries = self._list(folder, lambda path: self._fs.ls(path, detail=True))
         return sorted(_base(e) for e in entries if e["type"] == "directory")
 
     def holds_files(self) -> bool:
@@ -282,9 +271,8 @@ def _base(entry: Mapping[str, Any]) -> str:
     return posixpath.basename(str(entry["name"]).rstrip("/"))
 
 
-def _files(entries: list[Mapping[str, Any]], name: Callable[[Mapping[str, Any]], str]) -> list[Entry]:
-    files = [e for e in entries if e.get("type") == "file"]
-    return [(name(e), int(e.get("size") or 0), _modification_time(e)) for e in files]
+def _entry(name: str, entry: Mapping[str, Any]) -> Entry:
+    return name, int(entry.get("size") or 0), _modification_time(entry)
 
 
 def _modification_time(entry: Mapping[str, Any]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 from urllib.parse import quote
@@ -14,7 +14,7 @@ import polars as pl
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, InvalidRequestError, StoreUnavailableError, UnsupportedTableError
 from lakeview.storage.directory_index import IndexEntry, parse_index
-from lakeview.storage.interface import FIRST_FOLDERS, NO_LISTING, Entry, Storage, back_off, listing, refuse_oversized
+from lakeview.storage.interface import FIRST_FOLDERS, NO_LISTING, Entry, Storage, back_off, listing_of, refuse_oversized
 from lakeview.storage.object_files import TAIL, ObjectFile
 
 if TYPE_CHECKING:
@@ -69,12 +69,11 @@ class WebStorage(Storage):
 
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         self.count("list")
-        files = (f for f in self._index(folder) if not f.is_folder and f.name >= start)
-        return sorted((f.name, f.size, f.modified) for f in files)
+        return sorted(_files(entry for entry in self._index(folder) if entry.name >= start))
 
     def walk(self) -> pl.DataFrame:
         self.count("list")
-        files: list[IndexEntry] = []
+        files: list[Entry] = []
         folders = [""]
         while folders:
             pages = list(self.each_ahead(self._index, folders))
@@ -83,9 +82,9 @@ class WebStorage(Storage):
                 for folder, page in zip(folders, pages, strict=True)
                 for entry in page
             ]
-            files += [entry for entry in inside if not entry.is_folder]
+            files += _files(inside)
             folders = [entry.name for entry in inside if entry.is_folder]
-        return listing([f.name for f in files], [f.size for f in files], [f.modified for f in files])
+        return listing_of(files)
 
     def folders(self, folder: str) -> list[str]:
         self.count("list")
@@ -228,13 +227,7 @@ class WebStorage(Storage):
 
     # -- writing
 
-    def put_if_absent(self, path: str, data: bytes) -> None:  # noqa: ARG002 (nothing is written)
-        self._refuse(path)
-
-    def put(self, path: str, data: bytes) -> None:  # noqa: ARG002 (nothing is written)
-        self._refuse(path)
-
-    def _refuse(self, path: str) -> NoReturn:
+    def _refuse(self, path: str, data: bytes = b"") -> NoReturn:  # noqa: ARG002 (nothing is written)
         raise UnsupportedTableError(
             "a web server is only read",
             fix="write to the store behind it, by its own address",
@@ -242,7 +235,11 @@ class WebStorage(Storage):
             kind="unsupported-store",
         )
 
-    delete = _refuse
+    put = put_if_absent = delete = _refuse
+
+
+def _files(entries: Iterable[IndexEntry]) -> list[Entry]:
+    return [(e.name, e.size, e.modified) for e in entries if not e.is_folder]
 
 
 def _known_options(options: Mapping[str, Any]) -> dict[str, Any]:

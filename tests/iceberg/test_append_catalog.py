@@ -22,8 +22,8 @@ NAMES = ("sales", "orders")
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trying again costs no time."""
-    for module in ("catalog.client", "write.snapshot_commit", "write.commits"):
-        monkeypatch.setattr(f"lakeview.iceberg.{module}.back_off", lambda *_, **__: None)
+    for module in ("storage.interface", "iceberg.write.snapshot_commit", "iceberg.write.commits"):
+        monkeypatch.setattr(f"lakeview.{module}.back_off", lambda *_, **__: None)
 
 
 @pytest.fixture

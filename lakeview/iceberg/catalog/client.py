@@ -13,8 +13,14 @@ from lakeview.iceberg.catalog.connection import connected_catalog, errors_of_pyi
 from lakeview.iceberg.catalog.refusals import Refusal, as_our_error, refusal
 from lakeview.iceberg.catalog.stores import store_options
 from lakeview.model import limits
-from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError, UnsupportedTableError
-from lakeview.storage import back_off
+from lakeview.model.errors import (
+    InvalidRequestError,
+    LakeviewError,
+    NotATableError,
+    StoreUnavailableError,
+    UnsupportedTableError,
+)
+from lakeview.storage.interface import with_retries
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -140,20 +146,18 @@ class CatalogClient:
         return sorted({tuple(n) for n in children if len(n) == depth + 1 and tuple(n[:depth]) == namespace})
 
     def _ask(self, action: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
-        foreign = errors_of_pyiceberg(self.name)
-        for attempt in range(attempts):
-            try:
-                return action()
-            except LakeviewError:
-                raise
-            except foreign as error:
-                why = refusal(error)
-                if why in (Refusal.NO_TABLE, Refusal.NO_NAMESPACE, Refusal.NOT_ICEBERG):
-                    raise _AboutNamesError(why) from None
-                if why is not Refusal.DOWN or attempt + 1 == attempts:
-                    raise as_our_error(error, self.name, self._secrets) from None  # their texts may hold credentials
-                back_off(attempt, remote=True)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        return with_retries(lambda: self._ask_once(action), attempts, StoreUnavailableError)
+
+    def _ask_once(self, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except LakeviewError:
+            raise
+        except errors_of_pyiceberg(self.name) as error:
+            why = refusal(error)
+            if why in (Refusal.NO_TABLE, Refusal.NO_NAMESPACE, Refusal.NOT_ICEBERG):
+                raise _AboutNamesError(why) from None
+            raise as_our_error(error, self.name, self._secrets) from None  # their texts may hold credentials
 
     def _missing_table(self, address: CatalogAddress, why: Refusal) -> LakeviewError:
         """Why there is no table of a name; asks the catalog what there is instead."""
