@@ -8,7 +8,7 @@ from itertools import chain
 
 import polars as pl
 
-from lakeview.iceberg.manifests.manifest_lists import MANIFESTS, Span, together
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS, parts_of
 from lakeview.iceberg.metadata.locate import FOLDER, HINT, is_metadata_name
 from lakeview.iceberg.metadata.versions import in_order
 from lakeview.iceberg.state import State
@@ -122,8 +122,8 @@ def _recorded_paths(state: State) -> Iterator[pl.Series]:
     lists = [snapshot.manifest_list for snapshot in snapshots]
     own = [path for path in chain(lists, statistics) if isinstance(path, str)]
     yield pl.concat([pl.Series("path", own, dtype=pl.String), every["manifest_path"].alias("path")])
-    for part in together(Span(row, 0, 0) for row in every.iter_rows(named=True)):
-        yield tree.entries(pl.DataFrame([span.row for span in part], schema=MANIFESTS))["path"]
+    for part in parts_of(every):
+        yield tree.entries(part)["path"]
 
 
 def _resolve_paths(state: State, paths: pl.Series) -> pl.Series:

@@ -8,7 +8,7 @@ from functools import cached_property
 import polars as pl
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID, is_vector
-from lakeview.iceberg.manifests.manifest_lists import MANIFESTS, Span, together
+from lakeview.iceberg.manifests.manifest_lists import parts_of
 from lakeview.iceberg.manifests.statistics import Metrics
 from lakeview.iceberg.manifests.tree import Tree, has_expired_parent
 from lakeview.iceberg.metadata.refs import ancestors
@@ -171,10 +171,9 @@ def _preload(tree: Tree, lists: dict[int, pl.DataFrame]) -> None:
     if not lists:
         return
     every = pl.concat(lists.values()).unique("manifest_path", maintain_order=True).filter(pl.col("content") == 0)
-    spans = (Span(row, 0, 0) for row in every.iter_rows(named=True))
-    for part in together(spans, _ENTRIES_AT_ONCE):
+    for part in parts_of(every, _ENTRIES_AT_ONCE):
         try:
-            tree.entries(pl.DataFrame([span.row for span in part], schema=MANIFESTS))
+            tree.entries(part)
         except StoreUnavailableError:
             raise
         except LakeviewError:

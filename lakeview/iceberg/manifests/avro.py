@@ -133,16 +133,6 @@ def _zigzag(number: int) -> bytes:
     return bytes(out)
 
 
-SPELLED = {
-    "added_data_files_count": 504, "existing_data_files_count": 505, "deleted_data_files_count": 506,
-    "contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511,
-    "data_file": 2, "file_path": 100, "file_format": 101, "partition": 102, "record_count": 103,
-    "file_size_in_bytes": 104, "content_size_in_bytes": 145,
-}  # fmt: skip
-"""Ids by name, for files whose fields carry none: names of both kinds of files, some of which writers have spelled in
-two ways."""
-
-
 def require(frame: pl.DataFrame, columns: tuple[str, ...], path: str) -> None:
     """CorruptTableError for a file that lacks one of these fields."""
     if missing := [c for c in columns if c not in frame.columns]:

@@ -10,45 +10,26 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.iceberg.manifests.avro import SPELLED, column, read_frame, read_joined, require
+from lakeview.iceberg.manifests.avro import column, read_frame, read_joined, require
 from lakeview.iceberg.manifests.avro_container import Container, corrupt, open_container
+from lakeview.iceberg.manifests.fields import ENTRY_FIELDS, ENTRY_NAMES, FILE_FIELDS, frame_schema
 from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
 from lakeview.model import limits
 from lakeview.model.column_values import format_expression, sizes
 from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.frames import ACTIONS
 
-_I32, _I64 = pl.Int32(), pl.Int64()
-_COUNTS = pl.List(pl.Struct({"key": _I32, "value": _I64}))
-_BOUNDS = pl.List(pl.Struct({"key": _I32, "value": pl.Binary()}))
-
 FORMATS = ("PARQUET", "AVRO", "ORC")
 """Formats of data files that are read; those of delete files, and PUFFIN."""
 
-ENTRIES = pl.Schema(
-    {
-        "status": _I32,
-        "snapshot_id": _I64,
-        "sequence_number": _I64,
-        "file_sequence_number": _I64,
-        "content": _I32,
-        "path": pl.String(),
-        "format": pl.String(),
-        "records": _I64,
-        "size": _I64,
-        "null_value_counts": _COUNTS,
-        "nan_value_counts": _COUNTS,
-        "lower_bounds": _BOUNDS,
-        "upper_bounds": _BOUNDS,
-        "key_metadata": pl.Binary(),
-        "equality_ids": pl.List(_I32),
-        "sort_order_id": _I32,
-        "first_row_id": _I64,
-        "referenced_data_file": pl.String(),
-        "content_offset": _I64,
-        "content_size": _I64,
-    }
-)
+_FIELDS = [f for f in (*ENTRY_FIELDS, *FILE_FIELDS) if f.column is not None]
+_KEYS = {f.column: f.key for f in _FIELDS}
+
+_REST_NAMES = ("column_sizes", "value_counts", "split_offsets")
+REST = frame_schema(f for f in _FIELDS if f.column in _REST_NAMES)
+"""What manifests hold of a file beside ENTRIES: no reader needs it, and a writer that carries a file over keeps it."""
+
+ENTRIES = frame_schema(f for f in _FIELDS if f.column not in _REST_NAMES)
 """One row a manifest entry, inheritance applied. `status`: 0 existing, 1 added, 2 deleted; `sequence_number` is the
 data sequence number; `content`: 0 data, 1 position deletes (and deletion vectors), 2 equality deletes; metrics by field
 id, bounds as bytes. Beside these: `spec_id`, and `partition`: a struct of the tuple's values by field id (`f1000`),
@@ -57,23 +38,8 @@ absent where the manifest has none."""
 METRICS = ("null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
 """Columns of ENTRIES that hold something for each column of the table. Sizes and counts of values are not read."""
 
-REST = pl.Schema({"column_sizes": _COUNTS, "value_counts": _COUNTS, "split_offsets": pl.List(_I64)})
-"""What manifests hold of a file beside ENTRIES: no reader needs it, and a writer that carries a file over keeps it."""
-
-_REST_IDS = {"column_sizes": 108, "value_counts": 109, "split_offsets": 132}
-
-_ENTRY_IDS = {"status": 0, "snapshot_id": 1, "sequence_number": 3, "file_sequence_number": 4}
-_FILE_IDS = {
-    "content": 134, "path": 100, "format": 101, "records": 103, "size": 104, "null_value_counts": 110,
-    "nan_value_counts": 137, "lower_bounds": 125, "upper_bounds": 128, "key_metadata": 131, "equality_ids": 135,
-    "sort_order_id": 140, "first_row_id": 142, "referenced_data_file": 143, "content_offset": 144, "content_size": 145,
-}  # fmt: skip
-_ENTRY_FIELDS = {"f2", "f102"} | {f"f{i}" for name, i in {**_ENTRY_IDS, **_FILE_IDS}.items() if name not in METRICS}
-_METRIC_FIELDS = {f"f{_FILE_IDS[name]}" for name in METRICS}
-
-_ENTRY_NAMES = {
-    k: v for k, v in {**_FILE_IDS, **_ENTRY_IDS, **SPELLED}.items() if k not in ("path", "size", "content_size")
-}
+_METRIC_KEYS = {_KEYS[name] for name in METRICS}
+_ENTRY_KEYS = {"f2", "f102"} | {_KEYS[name] for name in ENTRIES} - _METRIC_KEYS
 
 _KINDS = {
     (1, 0): "add data file", (1, 1): "add position deletes", (1, 2): "add equality deletes",
@@ -102,7 +68,7 @@ class Manifest:
 
 def open_manifest(data: bytes, path: str, row: Mapping[str, Any] | None = None) -> Manifest:
     """A manifest taken apart, its entries not decoded yet. CorruptTableError ("corrupt-file") if it is no Avro file."""
-    return Manifest(path, row or {}, open_container(data, path, _ENTRY_NAMES, inner="f2"))
+    return Manifest(path, row or {}, open_container(data, path, ENTRY_NAMES, inner="f2"))
 
 
 def read_manifests(
@@ -128,7 +94,7 @@ def read_whole(manifest: Manifest, columns: tuple[PartitionColumn, ...]) -> pl.D
     rows = _flat(read_frame(manifest.container, manifest.path), manifest.path)
     path = manifest.path
     entries = _inherit_from_manifest(typed_partition(_entries(rows, path, None), columns, path), [manifest])
-    rest = [column(rows, f"f{_REST_IDS[name]}", name, dtype, path) for name, dtype in REST.items()]
+    rest = [column(rows, _KEYS[name], name, dtype, path) for name, dtype in REST.items()]
     return entries.with_columns(rest)
 
 
@@ -136,7 +102,7 @@ def _read_entries(
     group: Sequence[Manifest], columns: tuple[PartitionColumn, ...], metrics: frozenset[int]
 ) -> pl.DataFrame:
     """Entries of manifests of one schema as their files have them, partitions typed."""
-    fields = _ENTRY_FIELDS | _METRIC_FIELDS if metrics else _ENTRY_FIELDS
+    fields = _ENTRY_KEYS | _METRIC_KEYS if metrics else _ENTRY_KEYS
     if len(group) > 1:
         joined_rows = read_joined([m.container for m in group], "f100", fields)
         with suppress(LakeviewError):  # one by one they tell which of them it is
@@ -167,11 +133,10 @@ def _flat(rows: pl.DataFrame, path: str) -> pl.DataFrame:
 def _entries(rows: pl.DataFrame, path: str, metrics: frozenset[int] | None) -> pl.DataFrame:
     """ENTRIES of flat records, nothing inherited; `metrics`: of which columns, None for all."""
     has_metrics = metrics is None or bool(metrics)
-    ids = {**_ENTRY_IDS, **_FILE_IDS}
     frame = pl.DataFrame(
         [
             _of_columns(
-                column(rows, f"f{ids[name]}" if has_metrics or name not in METRICS else "", name, dtype, path), metrics
+                column(rows, _KEYS[name] if has_metrics or name not in METRICS else "", name, dtype, path), metrics
             )
             for name, dtype in ENTRIES.items()
         ]
@@ -236,7 +201,7 @@ def _inherit_from_manifest(entries: pl.DataFrame, group: Sequence[Manifest]) -> 
         pl.col("snapshot_id").fill_null(pl.col("given_snapshot_id")),
         pl.col("sequence_number").fill_null(sequence),
         pl.col("file_sequence_number").fill_null(sequence),
-        pl.when(pl.col("content") == 0).then(rows).otherwise(None).cast(_I64).alias("first_row_id"),
+        pl.when(pl.col("content") == 0).then(rows).otherwise(None).cast(pl.Int64).alias("first_row_id"),
     ).drop(c for c in inheritance.columns if c != "spec_id")
 
 
@@ -251,12 +216,12 @@ def _given_by_manifests(group: Sequence[Manifest]) -> pl.DataFrame:
             for i, m in enumerate(group)
         ],
         schema={
-            "given_by": pl.UInt32(), "given_content": _I32, "given_sequence": _I64, "given_snapshot_id": _I64,
-            "given_first_row_id": _I64, "spec_id": _I32,
+            "given_by": pl.UInt32(), "given_content": pl.Int32(), "given_sequence": pl.Int64(),
+            "given_snapshot_id": pl.Int64(), "given_first_row_id": pl.Int64(), "spec_id": pl.Int32(),
         },
         orient="row",
     )  # fmt: skip
-    counts = rows.with_columns(pl.Series("entries", [m.container.records for m in group], dtype=_I64))
+    counts = rows.with_columns(pl.Series("entries", [m.container.records for m in group], dtype=pl.Int64))
     return counts.filter(pl.col("entries") > 0).select(pl.exclude("entries").repeat_by("entries").explode())
 
 

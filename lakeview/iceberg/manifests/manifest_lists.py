@@ -9,51 +9,20 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.iceberg.manifests.avro import SPELLED, column, read_frame, read_joined, require
+from lakeview.iceberg.manifests.avro import column, read_frame, read_joined, require
 from lakeview.iceberg.manifests.avro_container import corrupt, open_container
+from lakeview.iceberg.manifests.fields import LIST_FIELDS, LIST_NAMES, frame_schema
 from lakeview.model.errors import LakeviewError
 from lakeview.model.runs import runs
 
-_I32, _I64 = pl.Int32(), pl.Int64()
-
-_SUMMARIES = pl.List(pl.Struct({"f509": pl.Boolean(), "f518": pl.Boolean(), "f510": pl.Binary(), "f511": pl.Binary()}))
-
-MANIFESTS = pl.Schema(
-    {
-        "manifest_path": pl.String(),
-        "manifest_length": _I64,
-        "partition_spec_id": _I32,
-        "content": _I32,
-        "sequence_number": _I64,
-        "min_sequence_number": _I64,
-        "added_snapshot_id": _I64,
-        "added_files_count": _I64,
-        "existing_files_count": _I64,
-        "deleted_files_count": _I64,
-        "added_rows_count": _I64,
-        "existing_rows_count": _I64,
-        "deleted_rows_count": _I64,
-        "partitions": _SUMMARIES,
-        "key_metadata": pl.Binary(),
-        "first_row_id": _I64,
-    }
-)
+MANIFESTS = frame_schema(LIST_FIELDS)
 """One row a manifest of a snapshot. `content`: 0 data, 1 deletes; counts are null where the writer left them out;
 `partitions`: for each field of the spec whether nulls (f509) and NaN (f518) occur, and its bounds (f510, f511)."""
-
-_LIST_IDS = {
-    "manifest_path": 500, "manifest_length": 501, "partition_spec_id": 502, "content": 517, "sequence_number": 515,
-    "min_sequence_number": 516, "added_snapshot_id": 503, "added_files_count": 504, "existing_files_count": 505,
-    "deleted_files_count": 506, "added_rows_count": 512, "existing_rows_count": 513, "deleted_rows_count": 514,
-    "partitions": 507, "key_metadata": 519, "first_row_id": 520,
-}  # fmt: skip
-
-_LIST_NAMES = {**_LIST_IDS, **SPELLED}
 
 
 def read_manifest_list(data: bytes, path: str) -> pl.DataFrame:
     """MANIFESTS. CorruptTableError ("corrupt-file") if the file is no manifest list."""
-    return _list_frame(read_frame(open_container(data, path, _LIST_NAMES), path), path)
+    return _list_frame(read_frame(open_container(data, path, LIST_NAMES), path), path)
 
 
 def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame | None]:
@@ -62,7 +31,7 @@ def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame
     Lists of one schema are decoded together: of thousands each is then next to nothing.
     """
     with suppress(LakeviewError):
-        containers = [open_container(data, path, _LIST_NAMES) for data, path in lists]
+        containers = [open_container(data, path, LIST_NAMES) for data, path in lists]
         rows = read_joined(containers, "f500") if len({id(c.schema) for c in containers}) == 1 else None
         if rows is not None:
             every = _list_frame(rows, lists[0][1])
@@ -79,7 +48,7 @@ def read_manifest_lists(lists: Sequence[tuple[bytes, str]]) -> list[pl.DataFrame
 
 def _list_frame(rows: pl.DataFrame, path: str) -> pl.DataFrame:
     require(rows, ("f500",), path)
-    frame = pl.DataFrame([column(rows, f"f{_LIST_IDS[name]}", name, dtype, path) for name, dtype in MANIFESTS.items()])
+    frame = pl.DataFrame([column(rows, f.key, f.name, MANIFESTS[f.name], path) for f in LIST_FIELDS])
     if not frame["content"].is_in([0, 1]).all():  # null, as in version 1, stands for data
         raise corrupt(path, "a manifest holds neither data nor deletes")
     if frame.filter(content=1)[
@@ -131,3 +100,8 @@ def together(spans: Iterable[Span], most: int = _ENTRIES_AT_ONCE) -> Iterator[li
 def rows_of(spans: Sequence[Span]) -> pl.DataFrame:
     """The rows of MANIFESTS of these manifests."""
     return pl.DataFrame([span.row for span in spans], schema=MANIFESTS)
+
+
+def parts_of(manifests: pl.DataFrame, most: int = _ENTRIES_AT_ONCE) -> Iterator[pl.DataFrame]:
+    """MANIFESTS in their order, some at a time, as `together`."""
+    return map(rows_of, together((Span(row, 0, 0) for row in manifests.iter_rows(named=True)), most))

@@ -9,6 +9,14 @@ import fastavro
 import msgspec
 import polars as pl
 
+from lakeview.iceberg.manifests.fields import (
+    ENTRY_FIELDS,
+    FILE_FIELDS,
+    LIST_FIELDS,
+    SUMMARY_FIELDS,
+    ManifestField,
+    avro_record,
+)
 from lakeview.iceberg.write.context import WriteContext, avro_name
 from lakeview.iceberg.write.data_file import NewFile
 from lakeview.iceberg.write.metrics import outer_zero, single_bytes
@@ -21,10 +29,13 @@ BLOCK_BYTES = 64 << 20
 """What version 1 asks for and no reader uses."""
 
 
-def write_manifest(context: WriteContext, files: Sequence[NewFile], snapshot_id: int) -> bytes:
-    """A manifest of added files; sequence numbers are left to inheritance, so that it holds for every attempt."""
+def new_manifest(context: WriteContext, files: Sequence[NewFile], snapshot_id: int) -> tuple[bytes, dict[str, Any]]:
+    """A manifest of added files, and its record; sequence numbers are left to inheritance, so that it holds for every
+    attempt."""
     names = partition_names(context)
-    return manifest_file(context, (_entry(file, names, snapshot_id) for file in files), "data")
+    data = manifest_file(context, (_entry(file, names, snapshot_id) for file in files), "data")
+    counts = {"added_files_count": len(files), "added_rows_count": sum(file.records for file in files)}
+    return data, manifest_record(context, snapshot_id, 0, [file.partition for file in files], counts)
 
 
 def manifest_file(context: WriteContext, entries: Iterable[Mapping[str, Any]], content: str) -> bytes:
@@ -41,7 +52,7 @@ def manifest_file(context: WriteContext, entries: Iterable[Mapping[str, Any]], c
         "format-version": str(context.format_version),
         **({} if context.format_version == 1 else {"content": content}),
     }
-    return avro_file(entry_schema(context), entries, header)
+    return avro_file(_entry_schema(context), entries, header)
 
 
 def avro_file(schema: dict[str, Any], records: Iterable[Mapping[str, Any]], header: Mapping[str, str]) -> bytes:
@@ -51,19 +62,18 @@ def avro_file(schema: dict[str, Any], records: Iterable[Mapping[str, Any]], head
     return buffer.getvalue()
 
 
-def manifest_record(context: WriteContext, files: Sequence[NewFile], snapshot_id: int) -> dict[str, Any]:
-    """What a manifest list records of a manifest of added files, but for its path, its length and its numbers."""
+def manifest_record(
+    context: WriteContext, snapshot_id: int, content: int, tuples: Sequence[Tuple], counts: Mapping[str, int]
+) -> dict[str, Any]:
+    """What a manifest list records of a manifest, but for its path, its length and its numbers. `content`: 0 data, 1
+    deletes; `tuples`: the partitions of its files; `counts`: of files and rows, those that are left out are none."""
     return {
         "partition_spec_id": context.spec.spec_id,
-        "content": 0,
+        "content": content,
         "added_snapshot_id": snapshot_id,
-        "added_files_count": len(files),
-        "existing_files_count": 0,
-        "deleted_files_count": 0,
-        "added_rows_count": sum(file.records for file in files),
-        "existing_rows_count": 0,
-        "deleted_rows_count": 0,
-        "partitions": partition_summaries(context, [file.partition for file in files]),
+        **dict.fromkeys(_RECORDED_COUNTS, 0),
+        **counts,
+        "partitions": partition_summaries(context, tuples),
         "key_metadata": None,
         "first_row_id": None,
     }
@@ -122,9 +132,7 @@ def partition_summaries(context: WriteContext, tuples: Sequence[Tuple]) -> list[
     return summaries
 
 
-_SUMMARY = {"f509": "contains_null", "f518": "contains_nan", "f510": "lower_bound", "f511": "upper_bound"}
-_RECORDED_COUNTS = ("added_files_count", "existing_files_count", "deleted_files_count", "added_rows_count",
-    "existing_rows_count", "deleted_rows_count")  # fmt: skip
+_RECORDED_COUNTS = [f.name for f in LIST_FIELDS if f.name.endswith("_count")]
 
 
 class ManifestList:
@@ -151,7 +159,7 @@ class ManifestList:
             **({} if self._version == 1 else {"sequence-number": str(self._sequence)}),
             **({} if self._first_row_id is None else {"first-row-id": str(self._first_row_id)}),
         }
-        return avro_file(list_schema(self._version), self._records, header)
+        return avro_file(avro_record("manifest_file", LIST_FIELDS, self._version), self._records, header)
 
     def _give_row_ids(self, first: int) -> int:
         # "When writing the manifest list, all data manifests must be assigned a first_row_id"  Row Lineage
@@ -175,7 +183,7 @@ def _carry_over(row: Mapping[str, Any], version: int) -> dict[str, Any]:
         )
     summaries = row["partitions"]
     partitions = None if summaries is None else [
-        {name: summary[column] for column, name in _SUMMARY.items()} for summary in summaries
+        {f.name: summary[f.key] for f in SUMMARY_FIELDS} for summary in summaries
     ]  # fmt: skip
     return {**row, "partitions": partitions}
 
@@ -191,60 +199,12 @@ _AVRO_TYPES: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def entry_schema(context: WriteContext) -> dict[str, Any]:
+def _entry_schema(context: WriteContext) -> dict[str, Any]:
     """The schema of a manifest's entries."""
     version = context.format_version
-    file = [
-        *([] if version == 1 else [_required_field("content", 134, "int")]),
-        _required_field("file_path", 100, "string"), _required_field("file_format", 101, "string"),
-        _required_field("partition", 102, {"type": "record", "name": "r102", "fields": _partition_fields(context)}),
-        _required_field("record_count", 103, "long"), _required_field("file_size_in_bytes", 104, "long"),
-        *([_required_field("block_size_in_bytes", 105, "long")] if version == 1 else []),
-        _optional("column_sizes", 108, _map(117, 118, "long")), _optional("value_counts", 109, _map(119, 120, "long")),
-        _optional("null_value_counts", 110, _map(121, 122, "long")),
-        _optional("nan_value_counts", 137, _map(138, 139, "long")),
-        _optional("lower_bounds", 125, _map(126, 127, "bytes")),
-        _optional("upper_bounds", 128, _map(129, 130, "bytes")),
-        _optional("split_offsets", 132, {"type": "array", "element-id": 133, "items": "long"}),
-        _optional("sort_order_id", 140, "int"),
-        *([] if version == 1 else [
-            _optional("equality_ids", 135, {"type": "array", "element-id": 136, "items": "int"}),
-            _optional("referenced_data_file", 143, "string")]),
-        *([_optional("first_row_id", 142, "long")] if version > 2 else []),
-        *([_optional("content_offset", 144, "long"), _optional("content_size_in_bytes", 145, "long")]
-          if version > 2 else []),
-    ]  # fmt: skip
-    snapshot_id = _required_field("snapshot_id", 1, "long") if version == 1 else _optional("snapshot_id", 1, "long")
-    numbers = [_optional("sequence_number", 3, "long"), _optional("file_sequence_number", 4, "long")]
-    data_file = _required_field("data_file", 2, {"type": "record", "name": "r2", "fields": file})
-    fields = [_required_field("status", 0, "int"), snapshot_id, *([] if version == 1 else numbers), data_file]
-    return {"type": "record", "name": "manifest_entry", "fields": fields}
-
-
-def list_schema(version: int) -> dict[str, Any]:
-    """The schema of a manifest list's records."""
-    summary = [
-        _required_field("contains_null", 509, "boolean"), _optional("contains_nan", 518, "boolean"),
-        _optional("lower_bound", 510, "bytes"), _optional("upper_bound", 511, "bytes"),
-    ]  # fmt: skip
-    record = {"type": "record", "name": "r508", "fields": summary}
-    count_field = _optional if version == 1 else _required_field
-    numbers = [
-        _required_field("content", 517, "int"), _required_field("sequence_number", 515, "long"),
-        _required_field("min_sequence_number", 516, "long"),
-    ]  # fmt: skip
-    fields = [
-        _required_field("manifest_path", 500, "string"), _required_field("manifest_length", 501, "long"),
-        _required_field("partition_spec_id", 502, "int"), *([] if version == 1 else numbers),
-        _required_field("added_snapshot_id", 503, "long"),
-        count_field("added_files_count", 504, "int"), count_field("existing_files_count", 505, "int"),
-        count_field("deleted_files_count", 506, "int"), count_field("added_rows_count", 512, "long"),
-        count_field("existing_rows_count", 513, "long"), count_field("deleted_rows_count", 514, "long"),
-        _optional("partitions", 507, {"type": "array", "element-id": 508, "items": record}),
-        _optional("key_metadata", 519, "bytes"),
-        *([_optional("first_row_id", 520, "long")] if version > 2 else []),
-    ]  # fmt: skip
-    return {"type": "record", "name": "manifest_file", "fields": fields}
+    partition = {"type": "record", "name": "r102", "fields": _partition_fields(context)}
+    data_file = avro_record("r2", FILE_FIELDS, version, {"partition": partition})
+    return avro_record("manifest_entry", ENTRY_FIELDS, version, {"data_file": data_file})
 
 
 def partition_names(context: WriteContext) -> list[str]:
@@ -255,7 +215,9 @@ def partition_names(context: WriteContext) -> list[str]:
 def _partition_fields(context: WriteContext) -> list[dict[str, Any]]:
     parts = zip(partition_names(context), context.spec.fields, context.sources, strict=True)
     return [
-        _optional(name, f.field_id, "int" if source is None else _partition_type(f.transform, source[1], f.field_id))
+        ManifestField(name, f.field_id, None).avro(
+            "int" if source is None else _partition_type(f.transform, source[1], f.field_id), context.format_version
+        )
         for name, f, source in parts
     ]
 
@@ -273,18 +235,3 @@ def _partition_type(transform: Any, source: Field, field_id: int) -> Any:
         case "fixed":
             return {"type": "fixed", "name": f"fixed_{field_id}", "size": source.metadata["length"]}
     return _AVRO_TYPES[type_.name]
-
-
-def _required_field(name: str, field_id: int, type_: Any) -> dict[str, Any]:
-    return {"name": name, "field-id": field_id, "type": type_}
-
-
-def _optional(name: str, field_id: int, type_: Any) -> dict[str, Any]:
-    return {"name": name, "field-id": field_id, "type": ["null", type_], "default": None}
-
-
-def _map(key_id: int, value_id: int, value: str) -> dict[str, Any]:
-    """A map from ids, which are no texts: an array of pairs."""
-    fields = [_required_field("key", key_id, "int"), _required_field("value", value_id, value)]
-    pair = {"type": "record", "name": f"k{key_id}_v{value_id}", "fields": fields}
-    return {"type": "array", "logicalType": "map", "items": pair}

@@ -1,45 +1,31 @@
 """A manifest and the files of it that go to the manifest that takes its place (iceberg spec, Manifests)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
+from lakeview.iceberg.manifests.fields import FILE_FIELDS
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.context import WriteContext, check_spec
-from lakeview.iceberg.write.manifest import BLOCK_BYTES, manifest_file, partition_names, partition_summaries
+from lakeview.iceberg.write.manifest import BLOCK_BYTES, manifest_file, manifest_record, partition_names
 from lakeview.iceberg.write.metrics import to_recorded_values
 from lakeview.iceberg.write.partition_tuples import Tuple
 from lakeview.model.errors import UnsupportedTableError
 
 _EXISTING, _DELETED = 0, 2
 _CONTENT = ("data", "deletes")
-_CARRIED: Mapping[str, str] = {
-    "content": "content", "path": "file_path", "format": "file_format", "records": "record_count",
-    "size": "file_size_in_bytes", "column_sizes": "column_sizes", "value_counts": "value_counts",
-    "null_value_counts": "null_value_counts", "nan_value_counts": "nan_value_counts", "lower_bounds": "lower_bounds",
-    "upper_bounds": "upper_bounds", "split_offsets": "split_offsets", "equality_ids": "equality_ids",
-    "sort_order_id": "sort_order_id", "first_row_id": "first_row_id", "referenced_data_file": "referenced_data_file",
-    "content_offset": "content_offset", "content_size": "content_size_in_bytes",
-}  # fmt: skip
+_CARRIED = {f.column: f.name for f in FILE_FIELDS if f.column is not None and f.versions}
 """Columns of ENTRIES to fields of data files in manifests."""
-
-
-@dataclass(frozen=True, slots=True)
-class RewrittenManifest:
-    """A manifest that is not in the store yet. `record`: what manifest lists record of it, but for its path, its length
-    and its own number."""
-
-    data: bytes
-    record: Mapping[str, Any]
 
 
 def rewrite_manifest(
     manifest: Mapping[str, Any], entries: pl.DataFrame, is_removed: pl.Series, context: WriteContext, snapshot_id: int
-) -> RewrittenManifest:
-    """The manifest (one of MANIFESTS) without some files: they are recorded as deleted by this snapshot, the others
-    with the numbers that they have. `entries`: ENTRIES and REST of those live in it; `is_removed`: which of them go.
+) -> tuple[bytes, dict[str, Any]]:
+    """The manifest (one of MANIFESTS) without some files, and its record: they are recorded as deleted by this
+    snapshot, the others with the numbers that they have. `entries`: ENTRIES and REST of those live in it;
+    `is_removed`: which of them go.
 
     `context`: of the partition spec of the manifest. UnsupportedTableError for a file without its size or rows.
     """
@@ -67,23 +53,15 @@ def rewrite_manifest(
     )
     existing_files, deleted_files = (entries.filter(pl.col("is_removed") == which) for which in (False, True))
     oldest = existing_files["sequence_number"].min()
-    record = {
-        "partition_spec_id": context.spec.spec_id,
-        "content": content,
-        "added_snapshot_id": snapshot_id,
-        "added_files_count": 0,
+    counts = {
         "existing_files_count": existing_files.height,
         "deleted_files_count": deleted_files.height,
-        "added_rows_count": 0,
         "existing_rows_count": int(existing_files["records"].sum()),
         "deleted_rows_count": int(deleted_files["records"].sum()),
-        "partitions": partition_summaries(context, tuples),
-        "key_metadata": None,
-        "first_row_id": None,
-        # "The minimum data sequence number of all live data or delete files in the manifest"
-        **({} if oldest is None else {"min_sequence_number": oldest}),
     }
-    return RewrittenManifest(data, record)
+    record = manifest_record(context, snapshot_id, content, tuples, counts)
+    # "The minimum data sequence number of all live data or delete files in the manifest"
+    return data, record if oldest is None else {**record, "min_sequence_number": oldest}
 
 
 def context_of_spec(context: WriteContext, state: State, spec_id: int) -> WriteContext:

@@ -18,7 +18,7 @@ from lakeview.iceberg.state import State
 from lakeview.iceberg.write.commits import Target, check_commits, check_continues, commits_of
 from lakeview.iceberg.write.context import WriteContext, recorded_location
 from lakeview.iceberg.write.data_file import NewFile, discard
-from lakeview.iceberg.write.manifest import ManifestList, manifest_record, write_manifest
+from lakeview.iceberg.write.manifest import ManifestList, new_manifest
 from lakeview.iceberg.write.metadata_file import NewSnapshot, StreamBatch
 from lakeview.iceberg.write.removal import Removal, TouchedManifest, removed_counts
 from lakeview.iceberg.write.rewritten_manifest import context_of_spec, rewrite_manifest
@@ -122,8 +122,7 @@ class SnapshotCommit:
     def _commit(self) -> bool:
         """False where the table has the batch already."""
         if self._files:
-            data = write_manifest(self._context, self._files, self._snapshot_id)
-            record = manifest_record(self._context, self._files, self._snapshot_id)
+            data, record = new_manifest(self._context, self._files, self._snapshot_id)
             self._new_manifests = [self._put_manifest(self._table.state, data, record)]
         with self._storage.turn() as has_waited, self._storage.attempts():
             if has_waited:
@@ -202,7 +201,7 @@ class SnapshotCommit:
             context = context_of_spec(self._context, state, spec_id)
             is_removed = touched_manifest.is_removed(entries)
             new = rewrite_manifest(touched_manifest.manifest, entries, is_removed, context, self._snapshot_id)
-            self._rewrites[key] = self._put_manifest(state, new.data, new.record)
+            self._rewrites[key] = self._put_manifest(state, *new)
         return self._rewrites[key]
 
     def _put_manifest(self, state: State, data: bytes, record: Mapping[str, Any]) -> dict[str, Any]:
