@@ -17,7 +17,7 @@ from lakeview.iceberg.write.commits import check_commits
 from lakeview.iceberg.write.context import write_context
 from lakeview.iceberg.write.data_file import NewFile, check_columns_fit, discard, write_files
 from lakeview.iceberg.write.metadata_file import StreamBatch
-from lakeview.iceberg.write.selection import ByCondition, ByPartition, Selection, check_inside
+from lakeview.iceberg.write.selection import ByPartition, Selection, check_inside
 from lakeview.iceberg.write.snapshot_commit import ENGINE, CommitOptions, SnapshotCommit
 from lakeview.model.errors import CommitConflictError, NotATableError
 from lakeview.spark.aborted_writes import FilesWriter, FilesWritten, files_written, is_repeated, remove_files
@@ -50,7 +50,7 @@ class IcebergWriter(FilesWriter):
         self.base = table.latest_version
         if options.dynamic:
             check_partitions(self.context, table.address)
-        ByCondition.parse(options.replace_where, self.context.schema)
+        Selection.parse(options.replace_where, self.context.schema)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
         """The rows of one task to files. A task that fails removes what it wrote; Spark may then run it again.
@@ -85,7 +85,7 @@ class IcebergWriter(FilesWriter):
         batch = None if name is None or number is None else StreamBatch(name, number)
         options = CommitOptions(self.options.clock, engine, self.options.without_catalog, batch)
         if self.overwrite:
-            selection: Selection = ByCondition.parse(self.options.replace_where, self.context.schema)
+            selection = Selection.parse(self.options.replace_where, self.context.schema)
             if self.options.dynamic:
                 selection = ByPartition(self.context, {file.partition for file in files})
             overwrite(table, self.base, self.context, files, selection, options)

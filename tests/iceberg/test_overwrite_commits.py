@@ -14,7 +14,7 @@ from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.write.changes import overwrite
 from lakeview.iceberg.write.context import write_context
 from lakeview.iceberg.write.data_file import write_files
-from lakeview.iceberg.write.selection import ByCondition
+from lakeview.iceberg.write.selection import Selection
 from lakeview.iceberg.write.snapshot_commit import CommitOptions
 from lakeview.model.config import Config
 from lakeview.model.errors import CommitConflictError, StoreUnavailableError
@@ -153,11 +153,11 @@ def test_an_overwrite_is_checked_against_what_followed_its_base(place: Path) -> 
     """The base may be older than the table at the commit, as that of a job that took an hour."""
     base_table = table(LocalStorage(str(place), Config()))
     base, context = base_table.latest_version, write_context(base_table.state)
-    selection = ByCondition.parse("id < 10", base_table.state.metadata.schema)
+    selection = Selection.parse("id < 10", base_table.state.metadata.schema)
     base_table.append(rows(14))
     assert overwrite(base_table, base, context, [], selection, CommitOptions()) == base_table.latest_version
     base_table.append(rows(4))
-    everything = ByCondition.parse(None, context.schema)
+    everything = Selection.parse(None, context.schema)
     for earlier, kind in ((base, "concurrent-change"), (NO_SNAPSHOT, "concurrent-change"), (17, "base-expired")):
         before = files_below(place)
         files = write_files(context, batches_of(rows(30)), base_table.storage)

@@ -16,7 +16,7 @@ from lakeview.iceberg.write.commits import Target, check_commits
 from lakeview.iceberg.write.context import WriteContext, write_context
 from lakeview.iceberg.write.data_file import NewFile, check_columns_fit, discard, write_files
 from lakeview.iceberg.write.removal import Base, Removal
-from lakeview.iceberg.write.selection import ByCondition, ByPartition, Selection, check_inside
+from lakeview.iceberg.write.selection import ByPartition, Selection, check_inside
 from lakeview.iceberg.write.snapshot_commit import CommitOptions, SnapshotCommit
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.errors import CommitConflictError, InvalidRequestError
@@ -52,7 +52,7 @@ class Change:
     def overwrite(self, where: str | pl.Expr | None) -> int | None:
         """A snapshot with the rows in place of those for which a condition is true."""
         schema = self._state.metadata.schema
-        selection = ByCondition.parse(where, schema)
+        selection = Selection.parse(where, schema)
         files = self._write(None if where is None else check_inside(where, schema))
         return self._replace(selection, files)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Protocol
 
 import polars as pl
 import pyarrow as pa
@@ -24,112 +22,76 @@ EVERY = pl.lit(value=True)
 """The condition that all rows satisfy."""
 
 
-class Selection(Protocol):
-    """Rows of a table, by the data files that hold them."""
+class Selection:
+    """Rows of a table of which a condition is true, by the data files that hold them; null is not true."""
 
-    @property
-    def condition(self) -> pl.Expr:
-        """What is true of the rows of a file that holds others too."""
-
-    @property
-    def everything(self) -> bool:
-        """Whether all rows of the table are meant."""
-
-    def metrics(self, state: State) -> Collection[int]:
-        """The ids of the columns whose metrics tell."""
-
-    def manifests(self, state: State, manifests: pl.DataFrame) -> pl.Series:
-        """Whether each of these MANIFESTS of data files may name files with such rows."""
-
-    def files(self, state: State, entries: pl.DataFrame) -> pl.Series:
-        """Whether each of these ENTRIES, with `metrics`, may be of a file with such rows."""
-
-    def whole_files(self, state: State, entries: pl.DataFrame) -> pl.Series:
-        """Whether each of these ENTRIES, with `metrics`, is proved to be of a file with no other rows."""
-
-
-@dataclass(frozen=True)
-class ByCondition:
-    """Rows of which a condition is true; null is not true. Implements `Selection`."""
-
-    condition: pl.Expr
+    def __init__(self, condition: pl.Expr = EVERY) -> None:
+        self.condition = condition
 
     @classmethod
-    def parse(cls, where: str | pl.Expr | None, schema: Schema) -> ByCondition:
+    def parse(cls, where: str | pl.Expr | None, schema: Schema) -> Selection:
         """The rows for which a condition is true, all without one.
 
         InvalidRequestError for a condition that is none, is not of each row by itself, or cannot be evaluated.
         """
         if where is None:
-            return cls(EVERY)
+            return Selection()
         condition = row_wise(where, schema)
         check_condition(condition, schema)
-        return cls(condition)
+        return Selection(condition)
 
     @property
     def everything(self) -> bool:
-        """As `Selection`."""
+        """Whether all rows of the table are meant."""
         return self.condition is EVERY
 
     def metrics(self, state: State) -> Collection[int]:
-        """As `Selection`."""
+        """The ids of the columns whose metrics tell."""
         return self._pruning(state).columns
 
     def manifests(self, state: State, manifests: pl.DataFrame) -> pl.Series:
-        """As `Selection`."""
+        """Whether each of these MANIFESTS of data files may name files with such rows."""
         return self._pruning(state).manifests(manifests)
 
     def files(self, state: State, entries: pl.DataFrame) -> pl.Series:
-        """As `Selection`."""
+        """Whether each of these ENTRIES, with `metrics`, may be of a file with such rows."""
         return self._pruning(state).by_all(entries)
 
     def whole_files(self, state: State, entries: pl.DataFrame) -> pl.Series:
-        """As `Selection`."""
+        """Whether each of these ENTRIES, with `metrics`, is proved to be of a file with no other rows."""
         return self._pruning(state).proves_matches(entries)
 
     def _pruning(self, state: State) -> Pruning:
         return Pruning(state.metadata, state.metadata.schema, state.columns, parse(self.condition))
 
 
-@dataclass(frozen=True)
-class ByPartition:
-    """Rows of partitions of the context's spec. Implements `Selection`.
+class ByPartition(Selection):
+    """Rows of partitions, `tuples`, of the context's spec: files go whole. Metrics tell nothing of them, nor manifests.
 
     UnsupportedTableError for a table with files of another spec, which may hold rows of these partitions.
     """
 
-    context: WriteContext
-    tuples: Collection[Tuple]
+    everything = False
 
-    @property
-    def condition(self) -> pl.Expr:
-        """All rows of a file: files go whole."""
-        return EVERY
-
-    @property
-    def everything(self) -> bool:
-        """As `Selection`."""
-        return False
+    def __init__(self, context: WriteContext, tuples: Collection[Tuple]) -> None:
+        super().__init__()
+        self._context = context
+        self._keys = {tuple(map(repr, each)) for each in tuples}  # NaN would differ from itself
 
     def metrics(self, state: State) -> Collection[int]:  # noqa: ARG002 (tuples tell)
-        """As `Selection`."""
         return ()
 
     def manifests(self, state: State, manifests: pl.DataFrame) -> pl.Series:  # noqa: ARG002 (tuples tell)
-        """As `Selection`."""
         return pl.Series([True] * manifests.height, dtype=pl.Boolean)
 
     def files(self, state: State, entries: pl.DataFrame) -> pl.Series:  # noqa: ARG002 (tuples tell)
-        """As `Selection`."""
-        spec_id = self.context.spec.spec_id
-        if (entries["spec_id"] != spec_id).any():
+        if (entries["spec_id"] != self._context.spec.spec_id).any():
             raise UnsupportedTableError(
                 "the table has files of an earlier partition spec, which belong to no partition of the current one",
                 fix="say by a condition which rows are replaced",
                 kind="several-partition-specs",
             )
-        tuples = {tuple(map(repr, each)) for each in self.tuples}  # NaN would differ from itself
-        mask = [tuple(map(repr, each)) in tuples for each in partition_tuples(entries, self.context)]
+        mask = [tuple(map(repr, each)) in self._keys for each in partition_tuples(entries, self._context)]
         return pl.Series(mask, dtype=pl.Boolean)
 
     whole_files = files
