@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles
 from lakeview.delta.data.changes import change_files
 from lakeview.delta.table import DeltaTable
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT
-from lakeview.iceberg.scan.changes import ChangeSource
+from lakeview.iceberg.scan.data_files import IcebergSource
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.change_columns import VERSION
 from lakeview.model.errors import VersionNotFoundError
@@ -162,8 +162,8 @@ class ChangeReader(StreamReader[ChangeOptions], ABC):
 
 
 def _version_of(task: FileTask) -> int:
-    version: int = task.source.version if isinstance(task.source, ChangeSource) else task.constants[VERSION]
-    return version
+    columns = task.source.own if isinstance(task.source, IcebergSource) else task.constants
+    return int(columns[VERSION])
 
 
 class ChangeStreamReader(ChangeReader):

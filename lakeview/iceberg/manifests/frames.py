@@ -66,7 +66,7 @@ def _ranges(group: pl.DataFrame, metadata: Metadata, columns: Sequence[Partition
         column = by_id.get(field.field_id)
         if column is None or spec_id not in column.specs:
             continue
-        type_ = column.field.transform.result_type(None if column.source is None else column.source.type)
+        type_ = column.type
         one = group["partitions"].list.get(place, null_on_oob=True).struct.unnest()
         low, high = (None if type_ is None else decoded_bounds(one[side], type_) for side in ("f510", "f511"))
         if low is not None and high is not None:

@@ -11,7 +11,7 @@ from lakeview.iceberg.metadata.single_values import in_calendar, map_values
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.column_values import format_expression
-from lakeview.model.data_types import ArrayType, Field, MapType, StructType
+from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.partition_texts import escape
 from lakeview.model.schema import polars_type
@@ -34,6 +34,11 @@ class PartitionColumn:
     def key(self) -> str:
         """Its name inside the tuples of ENTRIES."""
         return f"f{self.field.field_id}"
+
+    @property
+    def type(self) -> DataType | None:
+        """The type of its values; None where only the manifest knows."""
+        return self.field.transform.result_type(None if self.source is None else self.source.type)
 
 
 def partition_columns(metadata: Metadata) -> tuple[PartitionColumn, ...]:

@@ -10,15 +10,14 @@ The rows that only one of two snapshots has come from their live files; nothing 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
-import pyarrow as pa
 
 from lakeview.iceberg.manifests.tree import Tree, has_expired_parent
 from lakeview.iceberg.metadata.refs import ancestors
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
+from lakeview.iceberg.scan.data_files import IcebergSource
 from lakeview.iceberg.scan.plan import Scan
 from lakeview.model.change_columns import CHANGE_FIELDS, CHANGE_TYPE, TIMESTAMP, VERSION, change_schema
 from lakeview.model.column_values import moment
@@ -26,8 +25,7 @@ from lakeview.model.errors import InvalidRequestError, VersionNotFoundError
 from lakeview.model.frames import CHANGES_PLAN
 from lakeview.model.schema import Schema
 from lakeview.rows.difference import Difference, difference, only_in
-from lakeview.rows.tasks import FileTask, RowSource
-from lakeview.storage import Storage
+from lakeview.rows.tasks import FileTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +60,6 @@ def steps(metadata: Metadata, tree: Tree, opening: SnapshotEntry | int, last: Sn
     return [Step(s, None if s.parent is None else metadata.snapshots[s.parent]) for s in window]
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSource:
-    """A data file's rows with what is the same for all of them: kind, snapshot and time of the change."""
-
-    source: RowSource
-    change_type: str
-    version: int
-    timestamp_ms: int
-
-    def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """All rows of the file in `task.schema`."""
-        own: dict[str, Any] = {
-            CHANGE_TYPE: self.change_type, VERSION: self.version, TIMESTAMP: moment(self.timestamp_ms)
-        }  # fmt: skip
-        schema = Schema(tuple(f for f in task.schema if f not in CHANGE_FIELDS))
-        target = task.schema.as_nullable().to_arrow()
-        for batch in self.source.batches(replace(task, schema=schema), storage, batch_rows):
-            arrays = []
-            for field, type_ in zip(task.schema, target.types, strict=True):
-                if field in CHANGE_FIELDS:
-                    arrays.append(pa.repeat(pa.scalar(own[field.name], type_), batch.num_rows))
-                else:
-                    arrays.append(batch.column(schema.names.index(field.name)))
-            yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
-
-
 def change_tasks(
     steps: Sequence[Step], schema: Schema, tasks: Callable[[SnapshotEntry | None, Schema], Sequence[FileTask]]
 ) -> Iterator[tuple[Step, str, FileTask]]:
@@ -106,9 +78,9 @@ def change_tasks(
         by_snapshot = {None: {}, step.after.snapshot_id: after}
         for kind, mine, other in (("delete", before, after), ("insert", after, before)):
             for task in only_in(mine, other):
-                assert task.source is not None, "a file of an Iceberg table says what reads it"
-                source = ChangeSource(task.source, kind, step.after.snapshot_id, step.after.timestamp_ms)
-                yield step, kind, replace(task, schema=wide, source=source)
+                assert isinstance(task.source, IcebergSource), "a file of an Iceberg table says what reads it"
+                own = {CHANGE_TYPE: kind, VERSION: step.after.snapshot_id, TIMESTAMP: moment(step.after.timestamp_ms)}
+                yield step, kind, replace(task, schema=wide, source=replace(task.source, own=own))
 
 
 def plan_frame(tasks: Iterator[tuple[Step, str, FileTask]]) -> pl.DataFrame:

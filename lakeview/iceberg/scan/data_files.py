@@ -9,18 +9,19 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pyroaring
 from pyarrow import orc
 
 from lakeview.iceberg.manifests.avro import read_frame
 from lakeview.iceberg.manifests.avro_container import open_container
 from lakeview.iceberg.manifests.avro_schema import NO_ID
 from lakeview.iceberg.manifests.entries import FORMATS
-from lakeview.iceberg.scan.projection import Projection, absent_fields, has_ids, with_mapping
+from lakeview.iceberg.scan.projection import Projection, absent_fields, has_ids, value_array, with_mapping
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.type_tree import nodes
 from lakeview.rows.live_rows import file_batches
-from lakeview.rows.tasks import FileTask
+from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage
 
 NAME_MAPPING = "schema.name-mapping.default"
@@ -30,6 +31,10 @@ LINEAGE = (
 )
 """The columns of row lineage, under their reserved ids: what identifies a row, and when it was last changed."""
 
+POS = Field("_pos", PrimitiveType("long"), id=2147483645)
+DELETED = Field("_deleted", PrimitiveType("boolean"), id=2147483644)
+"""The columns of a row's position in its file, and of whether it is deleted."""
+
 
 @dataclass(frozen=True, slots=True)
 class IcebergSource:
@@ -38,7 +43,8 @@ class IcebergSource:
     `format` as recorded; `mapping`: the table's name mapping as JSON text, for files without ids; `constants`: identity
     partition values by source field id; `first_row_id` and `sequence_number`: what rows that carry no lineage of their
     own inherit, None for files from before the table kept it; `is_delete`: a delete file, which holds every column that
-    it deletes by: with nulls instead it would delete other rows, or none.
+    it deletes by: with nulls instead it would delete other rows, or none. `own`: columns that are not the table's, by
+    name, with the value that all rows of the file have; none for `_pos`, and for `_deleted`, which marks `marked_rows`.
     """
 
     format: str
@@ -47,45 +53,63 @@ class IcebergSource:
     first_row_id: int | None = None
     sequence_number: int | None = None
     is_delete: bool = False
+    own: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    marked_rows: RowPositions | None = field(default=None, hash=False)
 
     def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """All rows of the file in `task.schema`, in the file's order.
 
         FileNotFoundError, ArrowInvalid for a broken file, UnsupportedTableError for a format that is not read.
         """
+        marks = self.marked_rows if self.own and DELETED.name in task.schema else None
+        bitmap = pyroaring.BitMap64() if marks is None else marks.bitmap(storage)
         position = 0
         for batch in self._read(task, storage, batch_rows):
-            yield self._with_lineage(batch, task, position)
+            yield self._with_other_columns(batch, task, position, bitmap)
             position += batch.num_rows
 
     def stores(self, fields: Sequence[Field], missing: Sequence[Field]) -> bool:
         """Whether the file is a Parquet file that stores these columns as they are given, but for those `missing`,
         which are null. Implements `lakeview.rows.layouts.ParquetSource`."""
-        has_lineage = any(f in LINEAGE for f in fields)
+        has_others = any(f in LINEAGE or f.name in self.own for f in fields)
         has_defaults = any(f.id in self.constants or f.metadata.get("initial-default") is not None for f in missing)
         # whether a struct lacks one of its fields, the file alone shows
         inner = (node.field for node in nodes(fields if self.constants else ()) if len(node.path) > 1)
         may_be_filled = any(f is not None and f.id in self.constants for f in inner)
-        return self.format == "PARQUET" and not (has_lineage or has_defaults or may_be_filled)
+        return self.format == "PARQUET" and not (has_others or has_defaults or may_be_filled)
 
-    def _with_lineage(self, batch: pa.RecordBatch, task: FileTask, start: int) -> pa.RecordBatch:
-        """A batch with what its rows inherit in the columns of row lineage, where those were asked for."""
+    def _with_other_columns(
+        self, batch: pa.RecordBatch, task: FileTask, start: int, marks: pyroaring.BitMap64
+    ) -> pa.RecordBatch:
+        """A batch, whose first row has the position `start`, with the columns that are not the file's: `own`, and what
+        its rows inherit in the columns of row lineage, where those were asked for."""
         for place, column in enumerate(task.schema):
-            if column not in LINEAGE:
+            field = batch.schema.field(place)
+            if column.name in self.own:
+                values = self._own_values(column, field.type, range(start, start + batch.num_rows), marks)
+            elif column in LINEAGE:
+                values = self._lineage(column, batch.column(place), start)
+            else:
                 continue
-            field, rows = batch.schema.field(place), batch.num_rows
-            if self.first_row_id is None:
-                # "when a data file has a null first_row_id, readers must produce null"  iceberg spec, Version 3
-                batch = batch.set_column(place, field, pa.nulls(rows, pa.int64()))
-                continue
-            first = self.first_row_id + start
-            lineage = (
-                pa.array(range(first, first + rows), pa.int64())
-                if column.name == "_row_id"
-                else pa.repeat(pa.scalar(self.sequence_number, pa.int64()), rows)
-            )
-            batch = batch.set_column(place, field, pc.coalesce(batch.column(place), lineage))
+            batch = batch.set_column(place, field, values)
         return batch
+
+    def _own_values(self, column: Field, target: pa.DataType, positions: range, marks: pyroaring.BitMap64) -> pa.Array:
+        if column == POS:
+            return pa.array(positions, target)
+        if column == DELETED:
+            return pa.array([p in marks for p in positions] if marks else [False] * len(positions), target)
+        return value_array(self.own[column.name], target, len(positions))
+
+    def _lineage(self, column: Field, values: pa.Array, start: int) -> pa.Array:
+        rows = len(values)
+        if self.first_row_id is None:
+            # "when a data file has a null first_row_id, readers must produce null"  iceberg spec, Version 3
+            return pa.nulls(rows, pa.int64())
+        first = self.first_row_id + start
+        if column.name == "_row_id":
+            return pc.coalesce(values, pa.array(range(first, first + rows), pa.int64()))
+        return pc.coalesce(values, pa.repeat(pa.scalar(self.sequence_number, pa.int64()), rows))
 
     def _read(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
         match self.format:

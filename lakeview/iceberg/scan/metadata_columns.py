@@ -1,25 +1,19 @@
 """The columns that every table has beside its own: where a row lies, whether it is deleted, what identifies it
 (iceberg spec, Reserved Field IDs, Row Lineage)."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-import pyarrow as pa
-import pyroaring
 
 from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata.table_metadata import Metadata
-from lakeview.iceberg.scan.data_files import LINEAGE
+from lakeview.iceberg.scan.data_files import DELETED, LINEAGE, POS, IcebergSource
 from lakeview.model.data_types import DataType, Field, PrimitiveType, StructType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema
-from lakeview.rows.tasks import FileTask, RowPositions, RowSource
-from lakeview.storage import Storage
+from lakeview.rows.tasks import FileTask
 
 FILE = Field("_file", PrimitiveType("string"), id=2147483646)
-POS = Field("_pos", PrimitiveType("long"), id=2147483645)
-DELETED = Field("_deleted", PrimitiveType("boolean"), id=2147483644)
 SPEC_ID = Field("_spec_id", PrimitiveType("integer"), id=2147483643)
 PARTITION_ID = 2147483642
 NAMES = (FILE.name, POS.name, DELETED.name, SPEC_ID.name, "_partition", *(f.name for f in LINEAGE))
@@ -63,48 +57,9 @@ def with_metadata_columns(
 
 
 def _part(column: PartitionColumn) -> Field:
-    type_ = column.field.transform.result_type(None if column.source is None else column.source.type)
+    type_ = column.type
     plain: DataType = PrimitiveType("string") if type_ is None or not column.specs else type_
     return Field(column.name, plain, id=column.field.field_id)
-
-
-@dataclass(frozen=True, slots=True)
-class MetadataSource:
-    """A data file's rows with what its place in the table tells of them. Implements `lakeview.rows.tasks.RowSource`.
-
-    `file` as recorded; `partition`: its tuple by name, None without one; `deleted`: the rows to be marked.
-    """
-
-    source: RowSource
-    file: str
-    spec_id: int
-    partition: Mapping[str, Any] | None = field(default=None, hash=False)
-    deleted_rows: RowPositions | None = None
-
-    def batches(self, task: FileTask, storage: Storage, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """All rows of the file in `task.schema`; errors of reading it, and of its deletes where they are asked for."""
-        schema = Schema(tuple(f for f in task.schema if not _is_own(f)))
-        target = task.schema.as_nullable().to_arrow()
-        marks = self.deleted_rows if DELETED in tuple(task.schema) else None
-        bitmap = pyroaring.BitMap64() if marks is None else marks.bitmap(storage)
-        places = {name: i for i, name in enumerate(schema.names)}
-        position = 0
-        for batch in self.source.batches(replace(task, schema=schema), storage, batch_rows):
-            rows = batch.num_rows
-            arrays = []
-            for f, type_ in zip(task.schema, target.types, strict=True):
-                own = _is_own(f)
-                arrays.append(self._column(f, type_, position, rows, bitmap) if own else batch.column(places[f.name]))
-            position += rows
-            yield pa.RecordBatch.from_arrays(arrays, schema=target) if arrays else batch
-
-    def _column(self, field: Field, target: pa.DataType, start: int, rows: int, bitmap: pyroaring.BitMap64) -> pa.Array:
-        if field == POS:
-            return pa.arange(start, start + rows)
-        if field == DELETED:
-            return pa.array([p in bitmap for p in range(start, start + rows)] if bitmap else [False] * rows, target)
-        value = {FILE.id: self.file, SPEC_ID.id: self.spec_id, PARTITION_ID: self.partition}[field.id]
-        return pa.repeat(pa.scalar(value, target), rows)
 
 
 def _is_own(field: Field) -> bool:
@@ -117,8 +72,11 @@ def asks_for_place(schema: Schema) -> bool:
 
 
 def with_place(task: FileTask, file: str, spec_id: int, partition: Mapping[str, Any] | None) -> FileTask:
-    """A task that fills the metadata columns of its schema; deleted rows stay, where they are to be marked."""
-    assert task.source is not None, "a file of an Iceberg table says what reads it"
-    marks = DELETED in tuple(task.schema)
-    source = MetadataSource(task.source, file, spec_id, partition, task.deleted_rows if marks else None)
-    return replace(task, source=source, deleted_rows=None if marks else task.deleted_rows)
+    """A task that fills the metadata columns of its schema; deleted rows stay, where they are to be marked. `file` as
+    recorded; `partition`: its tuple by name, None without one."""
+    assert isinstance(task.source, IcebergSource), "a file of an Iceberg table says what reads it"
+    values = {FILE.name: file, SPEC_ID.name: spec_id, "_partition": partition}
+    own = {f.name: values.get(f.name) for f in task.schema if _is_own(f)}
+    if DELETED.name not in own:
+        return replace(task, source=replace(task.source, own=own))
+    return replace(task, source=replace(task.source, own=own, marked_rows=task.deleted_rows), deleted_rows=None)

@@ -197,7 +197,7 @@ class _Summaries:
         if place is None:
             return None
         one = self._partitions.list.get(place, null_on_oob=True).struct.unnest()
-        type_ = column.field.transform.result_type(None if column.source is None else column.source.type)
+        type_ = column.type
         if type_ is None:
             return None
         low, high = decoded_bounds(one["f510"], type_), decoded_bounds(one["f511"], type_)
