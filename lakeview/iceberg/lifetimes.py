@@ -120,8 +120,7 @@ class FileLifetimes:
         deletes = live.group_by("path", "content_offset", "referenced_data_file", maintain_order=True).agg(
             pl.exclude("first", "last").first(), pl.col("first").min(), pl.col("last").max()
         )  # fmt: skip
-        everywhere = [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
-        lives = stays(files, deletes, everywhere)
+        lives = stays(files, deletes, self._metadata.unpartitioned_specs)
         return lives.join(files.drop("records").with_row_index("data"), on="data", how="left", maintain_order="left")
 
     def _spans(self, line: Sequence[SnapshotEntry]) -> tuple[list[Span], list[int]]:

@@ -72,8 +72,7 @@ def _identifiers(recorded_schema: RecordedSchema) -> Iterator[Finding]:
 
 def delete_findings(metadata: Metadata, data: pl.DataFrame, deletes: pl.DataFrame) -> Iterator[Finding]:
     """What live delete ENTRIES contradict, given the live data ENTRIES of the snapshot."""
-    everywhere = [s.spec_id for s in metadata.specs.values() if s.is_unpartitioned]
-    idle = deletes.height - len(applying(data, deletes, everywhere))
+    idle = deletes.height - len(applying(data, deletes, metadata.unpartitioned_specs))
     if deletes.height and idle:
         yield spec_finding("delete-files-without-data", f"{idle:,} of {deletes.height:,}")
     targets = deletes.filter(is_vector(deletes))["referenced_data_file"].drop_nulls()

@@ -1,5 +1,6 @@
 """What a log records to the values of columns, for readers and lookers alike: moments, sizes, rows, texts."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
@@ -19,6 +20,12 @@ def moments(milliseconds: str) -> pl.Expr:
     """
     number = pl.col(milliseconds)
     return pl.when(number >= YEAR_1, number < YEAR_9999).then(number).cast(UTC_MILLIS).alias(milliseconds)
+
+
+def frame_with_moments(rows: Sequence[tuple[object, ...]], schema: pl.Schema, column: str) -> pl.DataFrame:
+    """A frame of rows in which `column` is given in milliseconds since 1970."""
+    plain = pl.Schema({**schema, column: pl.Int64()})
+    return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments(column))
 
 
 def moment(milliseconds: int | None) -> datetime | None:

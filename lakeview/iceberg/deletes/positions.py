@@ -22,11 +22,12 @@ from lakeview.rows.matching import frame_of
 from lakeview.rows.parquet import read_task
 from lakeview.rows.tasks import FileTask
 from lakeview.storage import Storage
+from lakeview.storage.byte_cache import ByteBoundedCache
 
 _POSITIONS = Schema(
     (Field("path", PrimitiveType("string"), id=FILE_PATH_ID), Field("pos", PrimitiveType("long"), id=POS_ID))
 )
-_KEPT_BYTES = 128 << 20
+_CACHE_BYTES = 128 << 20
 _ENVELOPE = 12
 """Length before, checksum behind a deletion vector, and the magic number, in bytes."""
 
@@ -125,27 +126,23 @@ def position_task(root: str, path: str, format_: str, size: int) -> FileTask:
 
 
 # What a store's delete files hold, read once: one file often deletes from many data files.
-_cache: WeakKeyDictionary[Storage, dict[FileTask, pl.DataFrame]] = WeakKeyDictionary()
-_cache_lock = threading.Lock()
+_caches: WeakKeyDictionary[Storage, ByteBoundedCache[FileTask, pl.DataFrame]] = WeakKeyDictionary()
+_caches_lock = threading.Lock()
 
 
 def _cached_positions(
     storage: Storage, task: FileTask, make: Callable[[Iterator[pa.RecordBatch], Schema], pl.DataFrame]
 ) -> pl.DataFrame:
-    with _cache_lock:
-        frame = _cache.setdefault(storage, {}).get(task)
-    if frame is not None:
-        return frame
-    try:
-        frame = make(read_task(task, storage), task.schema)
-    except CorruptTableError as error:
-        error.place = error.place or task.path
-        raise
-    with _cache_lock:
-        frames = _cache.setdefault(storage, {})
-        frames[task] = frame
-        while len(frames) > 1 and sum(f.estimated_size() for f in frames.values()) > _KEPT_BYTES:
-            del frames[next(iter(frames))]
+    with _caches_lock:
+        cache = _caches.setdefault(storage, ByteBoundedCache(_CACHE_BYTES, lambda frame: int(frame.estimated_size())))
+    frame = cache.get(task)
+    if frame is None:
+        try:
+            frame = make(read_task(task, storage), task.schema)
+        except CorruptTableError as error:
+            error.place = error.place or task.path
+            raise
+        cache.put(task, frame)
     return frame
 
 

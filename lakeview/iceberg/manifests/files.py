@@ -85,19 +85,15 @@ class IcebergFiles(SnapshotLoader):
 
     def pairs(self, data: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
         """Which deletes apply to which of these data files; of equality deletes whether there is one."""
-        return pairs(data, deletes, self._everywhere)
+        return pairs(data, deletes, self._metadata.unpartitioned_specs)
 
     def applying(self, data: pl.DataFrame, deletes: pl.DataFrame) -> set[int]:
         """Which of these deletes apply to any of these data files, by their row numbers."""
-        return applying(data, deletes, self._everywhere)
+        return applying(data, deletes, self._metadata.unpartitioned_specs)
 
     def equality(self, deletes: pl.DataFrame) -> EqualityIndex:
         """Which equality deletes reach which data files."""
-        return EqualityIndex(deletes, self.comparable_columns, self._everywhere)
-
-    @property
-    def _everywhere(self) -> list[int]:
-        return [s.spec_id for s in self._metadata.specs.values() if s.is_unpartitioned]
+        return EqualityIndex(deletes, self.comparable_columns, self._metadata.unpartitioned_specs)
 
     def files(self, columns: Sequence[str] | None, manifests: Collection[str] | None = None) -> pl.DataFrame:
         """FILES of the data files, or of those in manifests of these recorded paths, with these columns or all;

@@ -4,6 +4,7 @@ import polars as pl
 
 from lakeview.iceberg.manifests.partitions import PartitionColumn
 from lakeview.iceberg.metadata.single_values import map_values
+from lakeview.iceberg.metadata.transforms import above_prefix
 from lakeview.model.data_types import DataType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import polars_type
@@ -37,27 +38,8 @@ def _truncated_range(low: pl.Series, high: pl.Series, width: int) -> tuple[pl.Se
         last = high.cast(pl.Int64)
         wraps = last.is_between(2**31 - width, 2**31 - 1) | (last >= 2**63 - width)
         return low.set(wraps, None), last.set(wraps, None) + (width - 1), False
-    if isinstance(dtype, pl.String):
-        return low, map_values(high, lambda text: text if len(text) < width else _after_text(text), pl.String()), False
-    if isinstance(dtype, pl.Binary):
-        return low, map_values(high, lambda data: data if len(data) < width else _after_bytes(data), pl.Binary()), False
-    return None
-
-
-def _after_text(text: str) -> str | None:
-    """A text above everything that begins with this one."""
-    for end in range(len(text), 0, -1):
-        point = ord(text[end - 1])
-        if point < 0x10FFFF:
-            point = 0xE000 if point == 0xD7FF else point + 1  # no surrogates in between
-            return text[: end - 1] + chr(point)
-    return None
-
-
-def _after_bytes(data: bytes) -> bytes | None:
-    for end in range(len(data), 0, -1):
-        if data[end - 1] < 0xFF:
-            return data[: end - 1] + bytes([data[end - 1] + 1])
+    if isinstance(dtype, pl.String | pl.Binary):
+        return low, map_values(high, lambda v: v if len(v) < width else above_prefix(v), dtype), False
     return None
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, MetadataLogEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
-from lakeview.model.column_values import moments
+from lakeview.model.column_values import frame_with_moments
 from lakeview.model.errors import LakeviewError
 from lakeview.model.frames import FORMAT_VERSIONS
 
@@ -94,9 +94,7 @@ def format_versions(metadata: Metadata, name: str, earlier: Earlier) -> pl.DataF
             break
         rows.append((version, _came_with(place), place.timestamp_ms, place.name))
         version = 0 if place.before is None else place.before.format_version
-    plain = pl.Schema({**FORMAT_VERSIONS, "since": pl.Int64()})
-    frame = pl.DataFrame(rows[::-1], schema=plain, orient="row")
-    return frame.with_columns(moments("since")).cast(FORMAT_VERSIONS)
+    return frame_with_moments(rows[::-1], FORMAT_VERSIONS, "since")
 
 
 def _at_least(version: int) -> Callable[[Metadata], bool]:

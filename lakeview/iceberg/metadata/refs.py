@@ -1,13 +1,13 @@
 """Refs and the snapshot log to REFS, SNAPSHOT_LOG, and which snapshots lie on which branch (iceberg spec, Snapshot
 References, Point in Time Reads)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry, SnapshotReference
 from lakeview.iceberg.metadata.table_metadata import Metadata
-from lakeview.model.column_values import moments
+from lakeview.model.column_values import frame_with_moments
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.frames import REFS, SNAPSHOT_LOG
 
@@ -47,7 +47,7 @@ def refs(metadata: Metadata) -> pl.DataFrame:
                 ref.min_snapshots_to_keep, ref.max_snapshot_age_ms, ref.max_ref_age_ms,
             )
         )  # fmt: skip
-    return _frame(rows, REFS)
+    return frame_with_moments(rows, REFS, "timestamp")
 
 
 def names_by_snapshot(metadata: Metadata) -> dict[int, list[str]]:
@@ -72,7 +72,7 @@ def snapshot_log(metadata: Metadata) -> pl.DataFrame:
         why = _why(metadata, line, before, entry.snapshot_id)
         rows.append((entry.timestamp_ms, entry.snapshot_id, entry.snapshot_id in current if there else None, why))
         before = entry.snapshot_id
-    return _frame(rows, SNAPSHOT_LOG)
+    return frame_with_moments(rows, SNAPSHOT_LOG, "timestamp")
 
 
 def _why(metadata: Metadata, depths: Mapping[int, int], before: int, after: int) -> str:
@@ -114,8 +114,3 @@ def _grew_from(metadata: Metadata, depths: Mapping[int, int], after: int, before
         at = metadata.snapshots[at].parent
         steps -= 1
     return at == before and after != before
-
-
-def _frame(rows: Sequence[tuple[object, ...]], schema: pl.Schema) -> pl.DataFrame:
-    plain = pl.Schema({**schema, "timestamp": pl.Int64()})
-    return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("timestamp")).cast(schema)

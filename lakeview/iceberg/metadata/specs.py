@@ -11,7 +11,7 @@ from lakeview.iceberg.metadata.metadata_log import Earlier, MetadataLog
 from lakeview.iceberg.metadata.table_metadata import Metadata, RecordedSchema
 from lakeview.iceberg.metadata.transforms import Transform, parse_transform
 from lakeview.iceberg.metadata.types import struct_fields
-from lakeview.model.column_values import moments
+from lakeview.model.column_values import frame_with_moments
 from lakeview.model.frames import PARTITION_SPECS, RULES, SORT_ORDERS
 from lakeview.model.schema import leaf_name
 
@@ -38,8 +38,7 @@ def partition_specs(metadata: Metadata, name: str, earlier: Earlier) -> pl.DataF
             (spec.spec_id, fields, ", ".join(terms) or "not partitioned", when, where,
              spec.spec_id == metadata.default_spec_id)
         )  # fmt: skip
-    plain = pl.Schema({**PARTITION_SPECS, "since": pl.Int64()})
-    return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("since")).cast(PARTITION_SPECS)
+    return frame_with_moments(rows, PARTITION_SPECS, "since")
 
 
 def _with(spec_id: int) -> Callable[[Metadata], bool]:

@@ -110,6 +110,11 @@ class Metadata:
         """The spec that new files are written with."""
         return self.specs[self.default_spec_id]
 
+    @property
+    def unpartitioned_specs(self) -> list[int]:
+        """The specs whose equality deletes apply to every file."""
+        return [spec.spec_id for spec in self.specs.values() if spec.is_unpartitioned]
+
     def schema_of(self, snapshot: SnapshotEntry | None) -> RecordedSchema:
         """The schema a snapshot was written with; the current one where it does not say, as in version 1."""
         schema_id = None if snapshot is None else snapshot.schema_id

@@ -98,6 +98,19 @@ def _truncate(value: Any, width: int) -> Any:
     raise ValueError(f"there is no rule for truncating {value!r}")
 
 
+def above_prefix(prefix: str | bytes) -> str | bytes | None:
+    """The least text, or bytes, above all that begin with this prefix: its last code point, or byte, that can be raised
+    is; None where there is none."""
+    if isinstance(prefix, bytes):
+        head = prefix.rstrip(b"\xff")
+        return head[:-1] + bytes([head[-1] + 1]) if head else None
+    for at in range(len(prefix) - 1, -1, -1):
+        point = ord(prefix[at]) + 1
+        if point <= 0x10FFFF:
+            return prefix[:at] + chr(0xE000 if point == 0xD800 else point)  # surrogates are no code points of texts
+    return None
+
+
 def exact_decimal(number: int, scale: int) -> Decimal:
     """A whole number with its last `scale` digits behind the point, of any length: arithmetic rounds to 28 digits."""
     return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))

@@ -11,7 +11,7 @@ from lakeview.iceberg.metadata.refs import ancestors, names_by_snapshot
 from lakeview.iceberg.metadata.snapshots import NO_SNAPSHOT, SnapshotEntry
 from lakeview.iceberg.metadata.summaries import counts, summaries_frame
 from lakeview.iceberg.metadata.table_metadata import Metadata
-from lakeview.model.column_values import moments
+from lakeview.model.column_values import frame_with_moments, moments
 from lakeview.model.frames import COMMITS, SCHEMAS, VERSIONS
 
 VersionRow = tuple[int, int, bool | None, str | None]
@@ -30,8 +30,7 @@ def listed_versions(metadata: Metadata) -> pl.DataFrame:
 
 def version_frame(rows: Sequence[VersionRow]) -> pl.DataFrame:
     """VERSIONS of rows."""
-    plain = pl.Schema({**VERSIONS, "timestamp": pl.Int64()})
-    return pl.DataFrame(rows, schema=plain, orient="row").with_columns(moments("timestamp")).cast(VERSIONS)
+    return frame_with_moments(rows, VERSIONS, "timestamp")
 
 
 def schemas(metadata: Metadata, head: int) -> pl.DataFrame:
@@ -46,10 +45,7 @@ def schemas(metadata: Metadata, head: int) -> pl.DataFrame:
     if not rows:
         current = metadata.schemas[metadata.current_schema_id]
         rows.append((NO_SNAPSHOT, metadata.last_updated_ms or 0, current.text))
-    frame = pl.DataFrame(
-        rows, schema={"version": pl.Int64(), "timestamp": pl.Int64(), "schema": pl.String()}, orient="row"
-    )
-    return frame.with_columns(moments("timestamp")).cast(SCHEMAS)
+    return frame_with_moments(rows, SCHEMAS, "timestamp")
 
 
 OWN_COMMITS = pl.Schema({**COMMITS, "on_main": pl.Boolean(), "refs": pl.List(pl.String())})

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from lakeview.iceberg.metadata.transforms import minimal_bytes, unscaled_integer
+from lakeview.iceberg.metadata.transforms import above_prefix, minimal_bytes, unscaled_integer
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Schema, leaf_name
@@ -21,21 +21,17 @@ _PREFIX = "write.metadata.metrics."
 _TRUNCATE = re.compile(r"truncate\((\d{1,9})\)")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _DEFAULT = "truncate(16)"
+_MODES = ("none", "counts", "full")
 _INFERRED_COLUMNS = 100
 
 
-class MetricsMode(NamedTuple):
-    """What is recorded of a column besides its counts. `width`: what bounds of texts and bytes are cut to."""
-
-    bounds: bool
-    width: int | None = None
-
-
 class MetricColumn(NamedTuple):
-    """A column with metrics."""
+    """A column with metrics. `bounds`: whether they are recorded besides its counts; `width`: what those of texts and
+    bytes are cut to."""
 
     field: Field
-    mode: MetricsMode
+    bounds: bool
+    width: int | None = None
 
 
 def metered_columns(schema: Schema, properties: Mapping[str, str]) -> dict[tuple[str, ...], MetricColumn]:
@@ -51,25 +47,18 @@ def metered_columns(schema: Schema, properties: Mapping[str, str]) -> dict[tuple
     for position, (path, field) in enumerate(leaves):
         rest = _DEFAULT if position < num_inferred else "none"
         text = properties.get(f"{_PREFIX}column.{'.'.join(path)}", rest if default is None else default)
-        mode = _mode(text, leaf_name(path))
-        if mode is not None:
-            columns[path] = MetricColumn(field, mode)
+        mode = text.strip().lower()
+        cut = _TRUNCATE.fullmatch(mode)
+        if cut is None and mode not in _MODES:
+            raise UnsupportedTableError(
+                f"the table asks for metrics of {leaf_name(path)} in the mode {text!r}, which is none",
+                fix="set none, counts, truncate(16) or full",
+                place=f"{_PREFIX}column.{leaf_name(path)}",
+                kind="unsupported-property",
+            )
+        if mode != "none":
+            columns[path] = MetricColumn(field, mode != "counts", None if cut is None else int(cut[1]))
     return columns
-
-
-def _mode(text: str, column: str) -> MetricsMode | None:
-    word = text.strip().lower()
-    if cut := _TRUNCATE.fullmatch(word):
-        return MetricsMode(bounds=True, width=int(cut[1]))
-    modes = {"none": None, "counts": MetricsMode(bounds=False), "full": MetricsMode(bounds=True)}
-    if word not in modes:
-        raise UnsupportedTableError(
-            f"the table asks for metrics of {column} in the mode {text!r}, which is none",
-            fix="set none, counts, truncate(16) or full",
-            place=f"{_PREFIX}column.{column}",
-            kind="unsupported-property",
-        )
-    return modes[word]
 
 
 class FileMetrics:
@@ -111,7 +100,7 @@ class FileMetrics:
         if values.dtype.is_float():
             _count(self.nan_value_counts, field_id, int(values.is_nan().sum()))
             values = values.fill_nan(None)
-        if column.mode.bounds and values.null_count() < values.len():
+        if column.bounds and values.null_count() < values.len():
             plain = to_recorded_values(values)
             low, high = self._bounds.get(field_id, (None, None))
             least, most = plain.min(), plain.max()
@@ -122,10 +111,10 @@ class FileMetrics:
 
     def _encode_bounds(self, side: int) -> dict[int, bytes]:
         bounds = {}
-        for field, mode in self._columns.values():
+        for field, _, width in self._columns.values():
             if field.id in self._bounds:
                 value = self._bounds[field.id][side]
-                cut = (lower_cut, upper_cut)[side](outer_zero(value, side), mode.width)
+                cut = (lower_cut, upper_cut)[side](outer_zero(value, side), width)
                 if (data := single_bytes(cut, field.type)) is not None:
                     bounds[field.id] = data
         return bounds
@@ -184,19 +173,4 @@ def upper_cut(value: Any, width: int | None) -> Any:
     """A text or bytes of at most so many code points or bytes, and not below the value; None where there is none."""
     if width is None or not isinstance(value, str | bytes) or len(value) <= width:
         return value
-    return _text_above(value[:width]) if isinstance(value, str) else _bytes_above(value[:width])
-
-
-def _text_above(text: str) -> str | None:
-    """The least text above all that begin with this one: its last code point that can be raised is."""
-    for at in range(len(text) - 1, -1, -1):
-        point = ord(text[at]) + 1
-        point = 0xE000 if point == 0xD800 else point  # surrogates are no code points of texts
-        if point <= 0x10FFFF:
-            return text[:at] + chr(point)
-    return None
-
-
-def _bytes_above(data: bytes) -> bytes | None:
-    head = data.rstrip(b"\xff")
-    return head[:-1] + bytes([head[-1] + 1]) if head else None
+    return above_prefix(value[:width])
