@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NoReturn
 
@@ -76,27 +75,22 @@ def basic_login(username: str, password: Secret) -> Credentials:
     return Credentials(Secret(f"Basic {login}"), Secret(login), password)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """What a token endpoint gave, and for how many seconds it holds."""
-
-    text: Secret
-    seconds: float
-
-
 class ClientCredentials(Credentials):
     """OAuth client credentials: a token is requested, cached until shortly before it ends, and requested again.
 
-    `ask` goes to the token endpoint (`lakeview.sharing.client.http`); it is called from one thread at a time.
+    `ask` gets a token, and for how many seconds it holds, from the token endpoint (`lakeview.sharing.client.http`); it
+    is called from one thread at a time.
     """
 
-    def __init__(self, client_id: str, client_secret: Secret, ask: Callable[[ClientCredentials], Token]) -> None:
+    def __init__(
+        self, client_id: str, client_secret: Secret, ask: Callable[[ClientCredentials], tuple[Secret, float]]
+    ) -> None:
         self.client_id = client_id
         self.client_secret = client_secret
         self.secrets = (client_secret,)
         self._ask = ask
         self._lock = threading.Lock()
-        self._token: Token | None = None
+        self._token: Secret | None = None
         self._until: datetime | None = None
 
     def __repr__(self) -> str:
@@ -105,11 +99,11 @@ class ClientCredentials(Credentials):
     def header(self, now: datetime) -> str:
         with self._lock:
             if self._token is None or (self._until is not None and now >= self._until):
-                self._token = self._ask(self)
-                self.secrets = (self.client_secret, self._token.text)
-                life = timedelta(seconds=self._token.seconds)
+                self._token, seconds = self._ask(self)
+                self.secrets = (self.client_secret, self._token)
+                life = timedelta(seconds=seconds)
                 self._until = now + max(life - _EARLY, life / 2)
-            return f"Bearer {self._token.text.reveal()}"
+            return f"Bearer {self._token.reveal()}"
 
     def renew(self) -> bool:
         with self._lock:

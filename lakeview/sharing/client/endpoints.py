@@ -21,7 +21,7 @@ from lakeview.sharing.client.limits import Limits
 from lakeview.sharing.client.login import log_in
 from lakeview.sharing.client.pages import Pages
 from lakeview.sharing.client.profile import Profile, TableName
-from lakeview.sharing.client.refusals import failure
+from lakeview.sharing.client.refusals import failure, too_large
 from lakeview.sharing.protocol.messages import (
     CAPABILITIES_HEADER,
     JSON,
@@ -206,10 +206,7 @@ class SharingClient:
             page = self._send(call, lambda response: self._body(response, kind))
             items += page.items or ()
             if len(items) > most:
-                raise SharingError(
-                    f"the server lists more than {most:,} entries", fix="ask the operator of the server",
-                    kind="answer-too-large",
-                )  # fmt: skip
+                raise too_large(f"lists more than {most:,} entries")
             token = page.next_page_token
             if not token:  # "may be an empty string or missing when there are no additional results"
                 return items

@@ -9,13 +9,13 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from lakeview.model.config import VERSION
 from lakeview.model.errors import AccessDeniedError, SharingError, StoreUnavailableError
 from lakeview.sharing.client.limits import Limits
-from lakeview.sharing.client.refusals import RetryLaterError, without_control
+from lakeview.sharing.client.refusals import RetryLaterError, too_large, without_control
 from lakeview.storage import back_off
 
 if TYPE_CHECKING:
@@ -59,28 +59,20 @@ class Http:
         secret of it is quoted.
         """
         parts = _split(url)
-        host = parts.hostname
-        if parts.scheme.lower() not in ("http", "https") or not host:
-            raise SharingError(
-                f"{what} is no http or https URL",
-                fix="ask the data provider; a server must hand out URLs that can be read over the web",
-                place=redacted_url(url),
-                kind="bad-url",
-            )
-        if parts.scheme.lower() == "http" and not is_loopback(host) and not self.limits.plain_http:
-            raise SharingError(
-                f"{what} is plain http to {host}, where everybody on the way can read it",
-                fix="ask for https, or set LAKEVIEW_PLAIN_HTTP=1 if the network between is yours",
-                place=redacted_url(url),
-                kind="plain-http",
-            )
+        scheme, host = parts.scheme.lower(), parts.hostname or ""
+
+        def refuse(problem: str, fix: str, kind: str = "bad-url") -> NoReturn:
+            raise SharingError(f"{what} {problem}", fix=fix, place=redacted_url(url), kind=kind)
+
+        if scheme not in ("http", "https") or not host:
+            fix = "ask the data provider; a server must hand out URLs that can be read over the web"
+            refuse("is no http or https URL", fix)
+        if scheme == "http" and not is_loopback(host) and not self.limits.plain_http:
+            fix = "ask for https, or set LAKEVIEW_PLAIN_HTTP=1 if the network between is yours"
+            refuse(f"is plain http to {host}, where everybody on the way can read it", fix, "plain-http")
         if self._is_remote and is_loopback(host):
-            raise SharingError(
-                f"{what} leads to this machine, and the server is another one",
-                fix="ask the operator of the server, which may not know its public address",
-                place=redacted_url(url),
-                kind="bad-url",
-            )
+            fix = "ask the operator of the server, which may not know its public address"
+            refuse("leads to this machine, and the server is another one", fix)
         if not self.limits.private:
             _refuse_private(host, parts.port, what)
 
@@ -134,11 +126,7 @@ class Http:
         for piece in _decompress(response):
             size += len(piece)
             if size > most:
-                raise SharingError(
-                    f"the server sent more than {most:,} bytes, which is no answer to this question",
-                    fix="ask the operator of the server",
-                    kind="answer-too-large",
-                )
+                raise too_large(f"sent more than {most:,} bytes, which is no answer to this question")
             if time.monotonic() > end:
                 raise StoreUnavailableError(
                     f"the server's answer was not complete after {self.limits.whole:,.0f} seconds",
@@ -159,10 +147,7 @@ class Http:
                 self._check_line(len(line))
                 count += 1
                 if count > self.limits.lines:
-                    raise SharingError(
-                        f"the server sent more than {self.limits.lines:,} lines", kind="answer-too-large",
-                        fix="ask for fewer files with a filter",
-                    )  # fmt: skip
+                    raise too_large(f"sent more than {self.limits.lines:,} lines", "ask for fewer files with a filter")
                 yield line
             partial.append(rest)
             length += len(rest)
@@ -172,11 +157,7 @@ class Http:
 
     def _check_line(self, length: int) -> None:
         if length > self.limits.line:
-            raise SharingError(
-                f"the server sent a line of more than {self.limits.line:,} bytes",
-                fix="ask the operator of the server",
-                kind="answer-too-large",
-            )
+            raise too_large(f"sent a line of more than {self.limits.line:,} bytes")
 
 
 def _decompress(response: httpx.Response) -> Iterator[bytes]:

@@ -11,7 +11,6 @@ from lakeview.sharing.client.credentials import (
     ClientCredentials,
     Credentials,
     Secret,
-    Token,
     basic_login,
     bearer_token,
 )
@@ -38,8 +37,9 @@ def _check_endpoint(http: Http, url: str) -> None:
         raise InvalidRequestError(error.message, fix=error.fix, place=error.place, kind=error.kind) from error
 
 
-def _request_token(http: Http, profile: Profile, clock: Clock, credentials: ClientCredentials) -> Token:
-    """A new token: OAuth 2.0, Client Credentials Grant (RFC 6749, 4.4). Errors as `SharingClient`."""
+def _request_token(http: Http, profile: Profile, clock: Clock, credentials: ClientCredentials) -> tuple[Secret, float]:
+    """A new token, and for how many seconds it holds: OAuth 2.0, Client Credentials Grant (RFC 6749, 4.4). Errors as
+    `SharingClient`."""
     url = profile.token_endpoint
     form = {"grant_type": "client_credentials"} | ({"scope": profile.scope} if profile.scope else {})
     headers = {
@@ -48,7 +48,7 @@ def _request_token(http: Http, profile: Profile, clock: Clock, credentials: Clie
         "Accept": "application/json",
     }
 
-    def attempt() -> Token:
+    def attempt() -> tuple[Secret, float]:
         with http.stream("POST", url, headers=headers, content=urlencode(form).encode()) as response:
             body = http.body(response, http.limits.body)
             if not response.is_success:
@@ -64,10 +64,10 @@ class _TokenBody(msgspec.Struct, frozen=True):
     expires_in: float | str = 3600.0
 
 
-def _token(body: bytes) -> Token:
+def _token(body: bytes) -> tuple[Secret, float]:
     try:
         answer = msgspec.json.decode(body, type=_TokenBody)
-        return Token(Secret(answer.access_token), max(0.0, float(answer.expires_in)))
+        return Secret(answer.access_token), max(0.0, float(answer.expires_in))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         # without its cause: the cause may quote the token
         raise SharingError(

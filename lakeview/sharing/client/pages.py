@@ -8,7 +8,7 @@ import msgspec
 from lakeview.model.errors import SharingError, StoreUnavailableError
 from lakeview.sharing.client.answers import Answer
 from lakeview.sharing.client.limits import Limits
-from lakeview.sharing.client.refusals import broken_protocol
+from lakeview.sharing.client.refusals import broken_protocol, too_large
 from lakeview.sharing.protocol.messages import EndStreamAction
 
 
@@ -46,12 +46,8 @@ class Pages:
             self._lines += 1
             self._bytes += len(line)
             if self._lines > self._limits.lines or self._bytes > self._limits.stream:
-                raise SharingError(
-                    f"the server's pages hold more than {self._limits.lines:,} lines or {self._limits.stream:,} bytes "
-                    "together",
-                    fix="ask for fewer files with a filter",
-                    kind="answer-too-large",
-                )
+                most = f"{self._limits.lines:,} lines or {self._limits.stream:,} bytes"
+                raise too_large(f"sent pages of more than {most} together", "ask for fewer files with a filter")
             yield line
 
     def whole(self, page: Callable[[str | None], Answer]) -> Answer:

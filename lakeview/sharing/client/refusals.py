@@ -25,6 +25,14 @@ _FIXES = {
 }
 """What to do about a status, where the operator of the server is not the one to ask."""
 
+_REFUSALS: Mapping[int, tuple[type[LakeviewError], str, str, str]] = {
+    401: (AccessDeniedError, "does not accept the profile's credentials for", "ask the data provider for a new profile",
+          "sharing-unauthenticated"),
+    403: (AccessDeniedError, "refuses", "ask the data provider to grant it", "sharing-forbidden"),
+    404: (NotATableError, "has no", "check the names; list what is shared with the profile", "not-shared"),
+}  # fmt: skip
+"""Statuses with a meaning of their own: error, what the server does, what to do, and the kind."""
+
 _PERMANENT = (501, 505)
 """Not Implemented, HTTP Version Not Supported."""
 
@@ -47,6 +55,11 @@ def broken_protocol(what: str, kind: str = "bad-line") -> SharingError:
     )
 
 
+def too_large(what: str, fix: str = "ask the operator of the server") -> SharingError:
+    """An answer beyond the client's limits."""
+    return SharingError(f"the server {what}", fix=fix, kind="answer-too-large")
+
+
 def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError | RetryLaterError:
     """What an answer other than 2xx means: RetryLaterError for 429 and 5xx, but for 501 and 505, which stay; else an
     error that says what to do.
@@ -56,33 +69,17 @@ def failure(response: httpx.Response, body: bytes, what: str) -> LakeviewError |
     status = response.status_code
     message = _message(body)
     words = f": {message}" if message else ""
-    match status:
-        case 401:
-            return AccessDeniedError(
-                f"the server does not accept the profile's credentials for {what}{words}",
-                fix="ask the data provider for a new profile",
-                kind="sharing-unauthenticated",
-            )
-        case 403:
-            return AccessDeniedError(
-                f"the server refuses {what}{words}",
-                fix="ask the data provider to grant it",
-                kind="sharing-forbidden",
-            )
-        case 404:
-            return NotATableError(
-                f"the server has no {what}{words}",
-                fix="check the names; list what is shared with the profile",
-                kind="not-shared",
-            )
-        case _ if status == 429 or (status >= 500 and status not in _PERMANENT):
-            wait = retry_after(response.headers)
-            error = StoreUnavailableError(
-                f"the server cannot answer for {what} now ({status}){words}",
-                fix=f"try again in {wait:,.0f} seconds" if wait else "try again later",
-                kind="sharing-unavailable",
-            )
-            return RetryLaterError(error, wait)
+    if status in _REFUSALS:
+        error, verb, fix, kind = _REFUSALS[status]
+        return error(f"the server {verb} {what}{words}", fix=fix, kind=kind)
+    if status == 429 or (status >= 500 and status not in _PERMANENT):
+        wait = retry_after(response.headers)
+        unavailable = StoreUnavailableError(
+            f"the server cannot answer for {what} now ({status}){words}",
+            fix=f"try again in {wait:,.0f} seconds" if wait else "try again later",
+            kind="sharing-unavailable",
+        )
+        return RetryLaterError(unavailable, wait)
     return SharingError(
         f"the server refused {what} ({status}){words}",
         fix=_FIXES.get(status, "ask the operator of the server"),

@@ -15,7 +15,6 @@ from lakeview.model.errors import NotATableError, SharingError, UnsupportedTable
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.frames import VERSIONS
 from lakeview.model.table_metadata import TableMetadata
-from lakeview.predicates.evaluation import condition_of
 from lakeview.predicates.expressions import parse
 from lakeview.predicates.hints import json_hint, sql_hints
 from lakeview.rows.tasks import FileTask
@@ -76,10 +75,6 @@ class SharedState:
         )
 
     # -- scans
-
-    def filter(self, where: str | pl.Expr) -> pl.Expr:
-        """A filter over the columns of this version. InvalidRequestError if it names another."""
-        return condition_of(where, self.schema)
 
     def require_rows(self) -> None:
         """UnsupportedTableError for data files, or a change of a type, that this reader does not read."""

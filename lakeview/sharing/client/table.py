@@ -19,6 +19,7 @@ from lakeview.model.range_read import RangeRead
 from lakeview.model.snapshot import Snapshot, milliseconds
 from lakeview.model.table import check_point
 from lakeview.model.table_display import TableDisplay
+from lakeview.predicates.evaluation import condition_of
 from lakeview.rows.footers import listed_size, physical_file
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, of_files, select_columns
@@ -129,7 +130,7 @@ class SharedTable(TableDisplay):
 
     def plan(self, where: str | pl.Expr, version: int | None = None) -> pl.DataFrame:
         state = self._state(version)
-        return state.listed_files.scan().plan(state.filter(where))
+        return state.listed_files.scan().plan(condition_of(where, state.schema))
 
     def physical(self, path: str, version: int | None = None) -> PhysicalFile:
         state = self._state(version)
@@ -171,7 +172,7 @@ class SharedTable(TableDisplay):
         """
         state = self._state(version)
         state.require_rows()
-        needed_tasks = state.tasks(None if where is None else state.filter(where))
+        needed_tasks = state.tasks(None if where is None else condition_of(where, state.schema))
         files, urls = state.files, state.files.urls()
         return select_columns((portable_task(task, urls, files.server) for task in needed_tasks), state.schema, columns)
 

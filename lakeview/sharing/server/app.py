@@ -1,6 +1,7 @@
 """Settings to an application: routes, and around each request who asks, what goes wrong, what the audit log says."""
 
 import logging
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -131,7 +132,7 @@ def _admit_url(context: Context) -> Endpoint:
 def _entry(hub: Hub, request: Request, action: str) -> Entry:
     client = None if request.client is None else request.client.host
     agent = request.headers.get("user-agent", "")[:200] or None
-    return Entry(hub.now(), hub.request_id(), client=client, agent=agent, action=action)
+    return Entry(hub.now(), secrets.token_hex(8), client=client, agent=agent, action=action)
 
 
 def _refuse(context: Context, refusal: Refusal) -> Response:

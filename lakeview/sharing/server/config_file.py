@@ -2,10 +2,6 @@
 the document nothing is left to guess: what hides something must say so once, and whole.
 
 A file may be read while it is edited. A view that is cut off, written twice or misspelt must not become its table.
-
-A file may be read while it is edited. A view that is cut off, written twice or misspelt must not become its table.
-
-A file may be read while it is edited. A view that is cut off, written twice or misspelt must not become its table.
 """
 
 import math

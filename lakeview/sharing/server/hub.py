@@ -164,11 +164,6 @@ class Hub:
         """Now, in seconds since 1970."""
         return int(self.now().timestamp())
 
-    @staticmethod
-    def request_id() -> str:
-        """A name for one request, for the audit log and for people who ask about it."""
-        return secrets.token_hex(8)
-
 
 def open_folder(settings: Settings, clock: Clock) -> tuple[Hub, dict[str, Any]]:
     """The state of the server, and the profile that opens it: the only place where the token is."""
