@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakeview.iceberg.catalog.address import CatalogAddress
-from lakeview.iceberg.catalog.connection import connected_catalog, errors_of_pyiceberg
-from lakeview.iceberg.catalog.refusals import Refusal, as_our_error, refusal
+from lakeview.iceberg.catalog.connection import connected_catalog
+from lakeview.iceberg.catalog.refusals import Refusal, as_our_error, foreign_errors, refusal
 from lakeview.iceberg.catalog.stores import store_options
 from lakeview.model import limits
 from lakeview.model.errors import (
@@ -153,7 +153,7 @@ class CatalogClient:
             return action()
         except LakeviewError:
             raise
-        except errors_of_pyiceberg(self.name) as error:
+        except foreign_errors(self.name) as error:
             why = refusal(error)
             if why in (Refusal.NO_TABLE, Refusal.NO_NAMESPACE, Refusal.NOT_ICEBERG):
                 raise _AboutNamesError(why) from None

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from lakeview.iceberg.catalog.refusals import foreign_errors
 from lakeview.model.config import Config
-from lakeview.model.errors import InvalidRequestError, MissingExtraError
+from lakeview.model.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -20,7 +20,7 @@ def catalog_properties(name: str, properties: Mapping[str, Any] | None, config: 
     InvalidRequestError if none of them has a catalog of this name.
     """
     own = config.catalogs.get(name, {})
-    foreign = errors_of_pyiceberg(name)
+    foreign = foreign_errors(name)
     try:
         from pyiceberg.utils.config import Config as PyicebergConfig  # the environment and ~/.pyiceberg.yaml as of now
 
@@ -38,17 +38,6 @@ def catalog_properties(name: str, properties: Mapping[str, Any] | None, config: 
             kind="unknown-catalog",
         )
     return all_properties
-
-
-def errors_of_pyiceberg(name: str) -> tuple[type[Exception], ...]:
-    """What a catalog of this name may raise. MissingExtraError without pyiceberg."""
-    try:
-        return foreign_errors()
-    except ImportError:
-        raise MissingExtraError(
-            f"opening the catalog {name} needs pyiceberg, which is not installed",
-            fix="pip install 'lakeview[catalogs]'",
-        ) from None
 
 
 def connected_catalog(name: str, properties: Mapping[str, Any]) -> Catalog:

@@ -83,9 +83,15 @@ _AUTHORIZATION = re.compile(r"\b(Bearer|Basic)\s+\S+", re.IGNORECASE)
 _LONGEST = 200
 
 
-def foreign_errors() -> tuple[type[Exception], ...]:
-    """The classes that a catalog of pyiceberg raises."""
-    from pyiceberg import exceptions
+def foreign_errors(name: str) -> tuple[type[Exception], ...]:
+    """The classes that a catalog of this name, one of pyiceberg's, may raise. MissingExtraError without pyiceberg."""
+    try:
+        from pyiceberg import exceptions
+    except ImportError:
+        raise MissingExtraError(
+            f"opening the catalog {name} needs pyiceberg, which is not installed",
+            fix="pip install 'lakeview[catalogs]'",
+        ) from None
 
     classes: list[type[Exception]] = [
         exceptions.NoSuchTableError,
