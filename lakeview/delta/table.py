@@ -239,13 +239,7 @@ class DeltaTable(Operations, TableDisplay):
             self._states.require_parquet(state)
         first, last = ((state, self._states.schema(state)) for state in ends)
         mappings = self._states.mappings(*sorted(ends, key=lambda state: state.version))
-        difference = end_difference(first, last, mappings, self.address)
-        return RangeRead(
-            difference.plan,
-            partial(difference.rows, self.storage),
-            difference.tasks,
-            partial(difference.sides, self.storage),
-        )
+        return end_difference(first, last, mappings, self.address).range_read(self.storage)
 
     def _changes(self, start: int | datetime, end: int | datetime | None) -> RangeRead:
         first, last = commit_range(start, end, self.log.latest, self._history.times, self.address)

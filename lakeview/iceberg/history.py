@@ -15,7 +15,7 @@ from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.versions import in_order, version_frame
-from lakeview.model.errors import CorruptTableError, LakeviewError
+from lakeview.model.errors import LakeviewError
 from lakeview.model.frames import ACTIONS
 from lakeview.storage import Storage
 from lakeview.storage.names_ahead import NamesAhead
@@ -123,20 +123,12 @@ class TreeHistory:
 
     def _absent(self, paths: pl.Series, names: pl.Series) -> pl.Series:
         """Which recorded paths lie in the table's folder and are not among the names there, or name no place at all."""
-        try:
-            places = self._locations.resolve_all(paths)
-        except CorruptTableError:
-            places = pl.Series([self._place(path) or "" for path in paths], dtype=pl.String)
+        places = self._locations.resolve_each(paths)
         root = self._storage.root.rstrip("/") + "/"
         keys = pl.DataFrame({"key": places.str.strip_prefix(root)}).with_row_index("at")
         inside = keys.filter(places.str.starts_with(root))
         positions = inside.join(names.to_frame("key"), on="key", how="anti")["at"]
-        return (places == "").scatter(positions, True)
-
-    def _place(self, path: str) -> str | None:
-        with suppress(CorruptTableError):
-            return self._locations.resolve(path)
-        return None
+        return places.is_null().scatter(positions, True)
 
     def commit(self, snapshot: SnapshotEntry) -> pl.DataFrame:
         """ACTIONS of one snapshot: itself as recorded, then the entries it added and removed."""

@@ -14,7 +14,7 @@ from lakeview.iceberg.metadata.versions import in_order
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.context import DataLocations, data_locations
 from lakeview.model.addresses import below
-from lakeview.model.errors import CorruptTableError, LakeviewError
+from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import first_few
 from lakeview.storage import LISTING, open_storage
@@ -106,7 +106,7 @@ def orphan_files(state: State, listing: pl.DataFrame) -> pl.DataFrame:
     for paths in _recorded_paths(state):
         if orphans.is_empty():
             break
-        places = _resolve_paths(state, paths).str.strip_prefix(root)
+        places = state.locations.resolve_each(paths).drop_nulls().str.strip_prefix(root)
         orphans = orphans.filter(~pl.col("name").is_in(places.implode()))
     return orphans
 
@@ -124,14 +124,3 @@ def _recorded_paths(state: State) -> Iterator[pl.Series]:
     yield pl.concat([pl.Series("path", own, dtype=pl.String), every["manifest_path"].alias("path")])
     for part in parts_of(every):
         yield tree.entries(part)["path"]
-
-
-def _resolve_paths(state: State, paths: pl.Series) -> pl.Series:
-    try:
-        return state.locations.resolve_all(paths)
-    except CorruptTableError:  # one of them is the path of no file
-        places = []
-        for path in paths:
-            with suppress(CorruptTableError):
-                places.append(state.locations.resolve(path))
-        return pl.Series(places, dtype=pl.String)

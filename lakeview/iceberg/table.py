@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 
 import polars as pl
 
@@ -265,9 +264,7 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
         order = {entry.snapshot_id: place for place, entry in enumerate(versions.in_order(state.metadata))}
         _, schema = max(ends, key=lambda end: -1 if end[0] is None else order[end[0].snapshot_id])
         first, last = ((NO_SNAPSHOT if e is None else e.snapshot_id, state.scan(e, schema)) for e, _ in ends)
-        diff = end_difference(first, last, schema)
-        store = state.storage
-        return RangeRead(diff.plan, partial(diff.rows, store), diff.tasks, partial(diff.sides, store))
+        return end_difference(first, last, schema).range_read(state.storage)
 
     def _entry(self, state: State, version: int) -> SnapshotEntry:
         return entry_of(state.metadata, self.address, version)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import polars as pl
 import pyroaring
 
 from lakeview.model.change_columns import CHANGE_TYPE, change_schema
 from lakeview.model.frames import CHANGES_PLAN
-from lakeview.model.range_read import RangeTasks, RowSides
+from lakeview.model.range_read import RangeRead, RangeTasks, RowSides
 from lakeview.model.schema import Schema
 from lakeview.rows.lazy import lazy_rows
 from lakeview.rows.tasks import FileTask, RowPositions
@@ -68,6 +69,10 @@ class Difference:
     def rows(self, storage: Storage) -> pl.LazyFrame:
         """The rows of these files: the columns of the schema, then `_change_type` (insert, delete), as CHANGES."""
         return pl.concat([self._side(DELETE, self.deletes, storage), self._side(INSERT, self.inserts, storage)])
+
+    def range_read(self, storage: Storage) -> RangeRead:
+        """The difference as tables of every format give it."""
+        return RangeRead(self.plan, partial(self.rows, storage), self.tasks, partial(self.sides, storage))
 
     def sides(self, storage: Storage) -> RowSides:
         """The rows of `rows` by the kind of their change, fewer bytes first."""

@@ -13,6 +13,10 @@ PAIRS = pl.Schema({"data": pl.UInt32(), "delete": pl.UInt32(), "kind": KIND})
 """One row a delete file that applies to a data file, by their row numbers; `kind`: vector, position or equality."""
 
 
+VECTOR_NAME = pl.concat_str("path", pl.lit("@"), "content_offset")
+"""What ENTRIES of deletion vectors are called in FILES."""
+
+
 def is_vector(entries: pl.DataFrame) -> pl.Series:
     """Whether each entry is a deletion vector: deletes by position, as a part of a Puffin file."""
     return entries.select(
@@ -35,7 +39,7 @@ def pairs(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int]) ->
     """
     if not data.height or not deletes.height:
         return pl.DataFrame(schema=PAIRS)
-    left, right, same = _sides(data, deletes)
+    left, right, same = keyed_sides(data, deletes)
     # the newest applies wherever another does
     newest = right.filter(deletes["content"] == 2).sort("sequence_number").unique(same, keep="last")
     everywhere = pl.col("spec_id").is_in(global_specs)
@@ -56,7 +60,7 @@ def applying(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int])
     """Which delete ENTRIES apply to any of the data ENTRIES, by their row numbers."""
     if not data.height or not deletes.height:
         return set()
-    left, right, same = _sides(data, deletes)
+    left, right, same = keyed_sides(data, deletes)
     oldest = left.group_by(same).agg(pl.col("data_sequence").min())
     equality = right.filter(deletes["content"] == 2)
     everywhere = pl.col("spec_id").is_in(global_specs)
@@ -68,7 +72,7 @@ def applying(data: pl.DataFrame, deletes: pl.DataFrame, global_specs: list[int])
     return set(pl.concat([frame.select("delete") for frame in (*frames, local, anywhere)])["delete"])
 
 
-def _sides(data: pl.DataFrame, deletes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+def keyed_sides(data: pl.DataFrame, deletes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Both with row numbers (`data`, `delete`) and what decides; and the columns of spec and partition."""
     left = key_columns(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
     right = key_columns(deletes).with_row_index("delete").rename({"path": "delete_path"})
@@ -80,7 +84,8 @@ def _by_position(
 ) -> tuple[tuple[pl.DataFrame, str], tuple[pl.DataFrame, str]]:
     """`data, delete` of deletion vectors and of position delete files."""
     vector = is_vector(deletes)
-    vectors = _vectors(left, right.filter(vector), same)
+    vectors = vector_pairs(left, right.filter(vector), same)
+    vectors = vectors.sort("sequence_number").unique("data", keep="last", maintain_order=True)
     positions = position_pairs(left, right.filter(~vector & (deletes["content"] == 1)), same).join(
         vectors.select("data"), on="data", how="anti"  # a deletion vector stands for all earlier position deletes
     )  # fmt: skip
@@ -99,11 +104,11 @@ def key_columns(entries: pl.DataFrame) -> pl.DataFrame:
     return frame.hstack([s.cast(pl.String) if s.dtype.is_float() else s for s in parts])
 
 
-def _vectors(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:
-    vectors = left.join(
+def vector_pairs(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:
+    """The deletion vectors (`right`) of each data file (`left`), both keyed; `same` as `position_pairs`."""
+    return left.join(
         right, left_on=["path", *same], right_on=["referenced_data_file", *same], how="inner", nulls_equal=True
     ).filter(pl.col("data_sequence") <= pl.col("sequence_number"))
-    return vectors.sort("sequence_number").unique("data", keep="last", maintain_order=True)
 
 
 def position_pairs(left: pl.DataFrame, right: pl.DataFrame, same: list[str]) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from functools import partial
 
 import polars as pl
 
-from lakeview.iceberg.deletes.index import is_vector, key_columns, position_pairs
+from lakeview.iceberg.deletes.index import VECTOR_NAME, is_vector, keyed_sides, position_pairs, vector_pairs
 
 STAYS = pl.Schema(
     {
@@ -76,23 +76,13 @@ def _delete_intervals(
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Vectors (`data, from, to, sequence_number, deletion_vector, deleted`), and `data, since` of deletes by position
     file and by value."""
-    left = key_columns(data).drop("lower", "upper").with_row_index("data").rename({"sequence_number": "data_sequence"})
+    left, right, same = keyed_sides(data, deletes)
     left = left.hstack(data.select(data_first="first", data_last="last"))
-    right = key_columns(deletes).rename({"path": "delete_path"}).hstack(deletes.select("first", "last"))
-    right = right.with_row_index("delete").with_columns(
-        deleted=deletes["records"],
-        deletion_vector=deletes.select(pl.concat_str(["path", pl.lit("@"), "content_offset"])).to_series(),
-    )
-    keys = [c for c in left.columns if c.startswith("f") and c[1:].isdigit()]
-    same = ["spec_id", *keys]
+    right = right.hstack(deletes.select("first", "last", deleted="records", deletion_vector=VECTOR_NAME))
     vector = is_vector(deletes)
     begins, ends = pl.max_horizontal("data_first", "first"), pl.min_horizontal("data_last", "last") + 1
     vectors = (
-        left.join(
-            right.filter(vector),
-            left_on=["path", *same], right_on=["referenced_data_file", *same], how="inner", nulls_equal=True,
-        )
-        .filter(pl.col("data_sequence") <= pl.col("sequence_number"))
+        vector_pairs(left, right.filter(vector), same)
         .select("data", "sequence_number", "deletion_vector", "deleted", begins.alias("from"), ends.alias("to"))
         .filter(pl.col("from") < pl.col("to"))
     )  # fmt: skip

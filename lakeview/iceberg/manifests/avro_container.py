@@ -110,6 +110,13 @@ def corrupt(path: str, what: str) -> CorruptTableError:
     )
 
 
+def corrupt_manifest(
+    message: str, path: str, fix: str = "have the table's manifests rewritten by the engine that owns it"
+) -> CorruptTableError:
+    """The error for a file of the table that can be read, and contradicts itself or the table."""
+    return CorruptTableError(message, fix=fix, place=path, kind="corrupt-file")
+
+
 class _Headers:
     """Headers that were read lately: a writer begins all of its files alike, up to their markers."""
 

@@ -11,12 +11,12 @@ import msgspec
 import polars as pl
 
 from lakeview.iceberg.manifests.avro import column, read_frame, read_joined, require
-from lakeview.iceberg.manifests.avro_container import Container, corrupt, open_container
+from lakeview.iceberg.manifests.avro_container import Container, corrupt, corrupt_manifest, open_container
 from lakeview.iceberg.manifests.fields import ENTRY_FIELDS, ENTRY_NAMES, FILE_FIELDS, frame_schema
 from lakeview.iceberg.manifests.partitions import PartitionColumn, typed_partition
 from lakeview.model import limits
 from lakeview.model.column_values import format_expression, sizes
-from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
+from lakeview.model.errors import LakeviewError, UnsupportedTableError
 from lakeview.model.frames import ACTIONS
 
 FORMATS = ("PARQUET", "AVRO", "ORC")
@@ -184,12 +184,7 @@ def _inherit_from_manifest(entries: pl.DataFrame, group: Sequence[Manifest]) -> 
     lacking = (pl.col("status") == 0) & pl.col("sequence_number").is_null() & (sequence != 0)
     if entries["sequence_number"].has_nulls() and (faults := frame.filter(lacking)).height:
         path = group[faults["given_by"][0]].path
-        raise CorruptTableError(
-            f"{path}: the existing file {faults['path'][0]} has no sequence number of its own",
-            fix="have the table's manifests rewritten by the engine that owns it",
-            place=path,
-            kind="corrupt-file",
-        )
+        raise corrupt_manifest(f"{path}: the existing file {faults['path'][0]} has no sequence number of its own", path)
     rows = own
     if inheritance["given_first_row_id"].null_count() < inheritance.height:
         # a removed file takes no ids: the list leaves room for the rows of added and existing files alone

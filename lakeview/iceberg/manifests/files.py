@@ -6,7 +6,7 @@ from functools import cached_property
 import polars as pl
 
 from lakeview.iceberg.deletes.equality_index import EqualityIndex
-from lakeview.iceberg.deletes.index import FILE_PATH_ID, aimless, applying, is_vector, pairs
+from lakeview.iceberg.deletes.index import FILE_PATH_ID, VECTOR_NAME, aimless, applying, is_vector, pairs
 from lakeview.iceberg.manifests.partitions import PartitionColumn, display_partition, partition_text
 from lakeview.iceberg.manifests.tree import Tree, live, one_ahead
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
@@ -151,9 +151,7 @@ class IcebergFiles(SnapshotLoader):
 
     def _own_names(self, entries: pl.DataFrame) -> Mapping[str, pl.Series]:
         """What a delete file says of itself: a vector's name, and no rows deleted of it."""
-        name = entries.select(
-            pl.concat_str(["path", pl.lit("@"), "content_offset"]).alias("deletion_vector")
-        ).to_series()
+        name = entries.select(VECTOR_NAME.alias("deletion_vector")).to_series()
         rows = pl.Series("deleted_records", [0] * entries.height, dtype=pl.Int64)
         return {"deletion_vector": name.set(~is_vector(entries), None), "deleted_records": rows}
 
@@ -171,7 +169,7 @@ class IcebergFiles(SnapshotLoader):
             return {"deletion_vector": vectors, "deleted_records": rows}
         facts = deletes.select(
             pl.int_range(pl.len(), dtype=pl.UInt32).alias("delete"),
-            pl.concat_str(["path", pl.lit("@"), "content_offset"]).alias("vector"),
+            VECTOR_NAME.alias("vector"),
             pl.col("records").alias("rows"),
         )
         exact = pl.col("kind") == "vector"

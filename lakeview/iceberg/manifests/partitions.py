@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from lakeview.iceberg.manifests.avro_container import corrupt_manifest
 from lakeview.iceberg.metadata.partition_fields import PartitionField
 from lakeview.iceberg.metadata.single_values import in_calendar, map_values
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.model.column_values import format_expression
 from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
-from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.partition_texts import escape
 from lakeview.model.schema import polars_type
 
@@ -109,12 +110,8 @@ def typed_partition(entries: pl.DataFrame, columns: tuple[PartitionColumn, ...],
         try:
             parts[c.key] = _cast(series, c.dtype)
         except pl.exceptions.PolarsError as error:
-            raise CorruptTableError(
-                f"{path}: partition values of {c.name} are {series.dtype}, and the table's spec asks for {c.dtype}",
-                fix="have the table's manifests rewritten by the engine that owns it",
-                place=path,
-                kind="corrupt-file",
-            ) from error
+            problem = f"partition values of {c.name} are {series.dtype}, and the table's spec asks for {c.dtype}"
+            raise corrupt_manifest(f"{path}: {problem}", path) from error
     struct = (
         pl.DataFrame(parts).to_struct("partition")
         if entries.height

@@ -6,6 +6,7 @@ Paths are literal text: nothing in them is percent-decoded. Only whole segments 
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import chain
 
 import polars as pl
@@ -69,6 +70,18 @@ class Locations:
         if not old or not is_absolute(new) or not own.all():
             return pl.Series([self.resolve(path) for path in paths], dtype=pl.String)
         return new + "/" + paths.str.strip_prefix(old + "/").str.strip_chars_start("/")
+
+    def resolve_each(self, paths: pl.Series) -> pl.Series:
+        """`resolve_all`, null for a path that it refuses."""
+        try:
+            return self.resolve_all(paths)
+        except CorruptTableError:
+            return pl.Series([self._place(path) for path in paths], dtype=pl.String)
+
+    def _place(self, path: str) -> str | None:
+        with suppress(CorruptTableError):
+            return self.resolve(path)
+        return None
 
 
 def relocate_path(path: str, relocate: Mapping[str, str]) -> str:

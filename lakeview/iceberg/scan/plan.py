@@ -12,6 +12,7 @@ import polars as pl
 from lakeview.iceberg.deletes.equality_index import EqualityIndex
 from lakeview.iceberg.deletes.index import aimless
 from lakeview.iceberg.deletes.positions import EqualityDeletes, IcebergDeletes, VectorPlace, position_task
+from lakeview.iceberg.manifests.avro_container import corrupt_manifest
 from lakeview.iceberg.manifests.files import IcebergFiles
 from lakeview.iceberg.manifests.partitions import PartitionColumn, display_partition
 from lakeview.iceberg.metadata.locations import Locations
@@ -22,7 +23,6 @@ from lakeview.iceberg.scan.data_files import LINEAGE, NAME_MAPPING, IcebergSourc
 from lakeview.iceberg.scan.metadata_columns import asks_for_place, with_place
 from lakeview.iceberg.scan.pruning import Pruning
 from lakeview.model.data_types import Field, StructType
-from lakeview.model.errors import CorruptTableError
 from lakeview.model.frames import PLAN
 from lakeview.model.schema import Schema
 from lakeview.predicates.expressions import parse
@@ -134,7 +134,7 @@ class Scan:
     ) -> dict[int, dict[str, Any]]:
         """What applies to each entry that deletes apply to, by row number: the fields of IcebergDeletes."""
         for path in deletes.filter(aimless(deletes))["path"] if deletes.height else ():
-            raise _corrupt(f"the deletion vector in {path} does not say which data file it deletes from", path)
+            raise corrupt_manifest(f"the deletion vector in {path} does not say which data file it deletes from", path)
         by_file: dict[int, dict[str, Any]] = {}
         pairs = self._files.pairs(entries, deletes).filter(pl.col("kind") != "equality")
         by_kind = pairs.group_by("data", "kind", maintain_order=True).agg("delete")
@@ -211,7 +211,7 @@ class _DeleteTasks:
         offset, size, count = row["content_offset"], row["content_size"], row["records"]
         if offset is None or size is None or count is None or offset < 0 or size < 0:
             path = row["path"]
-            raise _corrupt(f"the deletion vector in {path} has no place in its file, or no count", path)
+            raise corrupt_manifest(f"the deletion vector in {path} has no place in its file, or no count", path)
         return VectorPlace(where, offset, size, count)
 
     def _positions(self, number: int) -> FileTask:
@@ -243,10 +243,10 @@ class _DeleteTasks:
             field = self._newest(field_id)
             if field is None:
                 problem = f"names the column {field_id}, which no schema of the table has"
-                raise _corrupt(f"the equality delete file {path} {problem}", path, _REMOVE_DELETES)
+                raise corrupt_manifest(f"the equality delete file {path} {problem}", path, _REMOVE_DELETES)
             fields.append(replace(field, name=f"c{i}"))
         if not fields:
-            raise _corrupt(f"the equality delete file {path} names no columns", path, _REMOVE_DELETES)
+            raise corrupt_manifest(f"the equality delete file {path} names no columns", path, _REMOVE_DELETES)
         return Schema(tuple(fields))
 
     def _newest(self, field_id: int) -> Field | None:
@@ -258,12 +258,7 @@ class _DeleteTasks:
         return None
 
 
-_REWRITE = "have the table's manifests rewritten by the engine that owns it"
 _REMOVE_DELETES = "have the delete file removed by the engine that owns the table"
-
-
-def _corrupt(message: str, path: str, fix: str = _REWRITE) -> CorruptTableError:
-    return CorruptTableError(message, fix=fix, place=path, kind="corrupt-file")
 
 
 def _alone(fields: Sequence[Field], path: tuple[str, ...]) -> Field:
