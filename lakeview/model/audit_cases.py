@@ -1,11 +1,12 @@
 """What a law finds in one commit, and frames of file actions to one case a commit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import polars as pl
 
-from lakeview.model.laws import Verdict
+from lakeview.model.frames import AUDIT
+from lakeview.model.laws import LAWS, Verdict
 from lakeview.model.printable import count_text
 
 
@@ -35,6 +36,15 @@ def violated(
 ) -> Case:
     """The commit violates the law; figures are shown with separators."""
     return Case(version, Verdict.VIOLATED, reason, _figure(expected_figure), _figure(actual), path)
+
+
+def case_frame(cases: Iterable[tuple[Case, str]]) -> pl.DataFrame:
+    """The columns of AUDIT that cases have, each with the id of its law, and `law_order`."""
+    names = ("version", "verdict", "reason", "expected", "found", "path", "law")
+    schema = {name: AUDIT[name] for name in names}
+    order = {law: place for place, law in enumerate(LAWS)}
+    rows = pl.DataFrame([(*case, law) for case, law in cases], schema=schema, orient="row")
+    return rows.with_columns(pl.col("law").replace_strict(order, return_dtype=pl.Int64).alias("law_order"))
 
 
 def each_commit(

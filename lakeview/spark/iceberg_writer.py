@@ -15,7 +15,7 @@ from lakeview.iceberg.table import IcebergTable
 from lakeview.iceberg.write.changes import check_partitions, overwrite
 from lakeview.iceberg.write.commits import check_commits
 from lakeview.iceberg.write.context import write_context
-from lakeview.iceberg.write.data_file import NewFile, check_columns_fit, discard, write_files
+from lakeview.iceberg.write.data_file import NewFile, check_columns_fit, write_files
 from lakeview.iceberg.write.metadata_file import StreamBatch
 from lakeview.iceberg.write.selection import ByPartition, Selection, check_inside
 from lakeview.iceberg.write.snapshot_commit import ENGINE, CommitOptions, SnapshotCommit
@@ -105,7 +105,7 @@ class IcebergWriter(FilesWriter):
         return table
 
     def _discard(self, files: Sequence[NewFile]) -> None:
-        discard([file.address for file in files], self._storage())
+        self._storage().delete_each(file.address for file in files)
 
     def _remove_others(self, files: Sequence[NewFile]) -> None:
         locations = self.context.locations

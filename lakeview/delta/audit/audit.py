@@ -8,9 +8,8 @@ import polars as pl
 from lakeview.delta.audit import conservation, definitions, files, metrics, reads
 from lakeview.delta.audit.run import Run, read_runs
 from lakeview.delta.log.table_log import TableLog
-from lakeview.model.audit_cases import Case
+from lakeview.model.audit_cases import Case, case_frame
 from lakeview.model.frames import AUDIT
-from lakeview.model.laws import LAWS
 
 Times = Callable[[], pl.DataFrame]
 
@@ -43,12 +42,11 @@ def audit(log: TableLog, times: Times, start: int | None = None, end: int | None
     below each unbroken run of them, and for commits that rearrange data the statistics of their files.
     """
     known_times = cache(times)
-    order = {law: i for i, law in enumerate(LAWS)}
     frames = [pl.DataFrame(schema={**AUDIT, "law_order": pl.Int64()})]
     for run in read_runs(log, start, end):
         cases = [(case, law) for law, judge in _LAWS.items() for case in judge(run)]
         cases += [(case, "restore-equals-target") for case in files.restores_equal_target(run, known_times)]
-        frames.append(_frame(run, cases, order))
+        frames.append(_frame(run, cases))
     rows = pl.concat(frames, how="diagonal")
     if start is not None:
         rows = rows.filter(pl.col("version") >= start)
@@ -57,18 +55,12 @@ def audit(log: TableLog, times: Times, start: int | None = None, end: int | None
     return rows.sort("version", "law_order").select(AUDIT.names())
 
 
-def _frame(run: Run, cases: list[tuple[Case, str]], order: Mapping[str, int]) -> pl.DataFrame:
+def _frame(run: Run, cases: list[tuple[Case, str]]) -> pl.DataFrame:
     """AUDIT of one run without timestamps, and `law_order`."""
-    names = ("version", "verdict", "reason", "expected", "found", "path", "law")
-    rows = pl.DataFrame(
-        [(*case, law) for case, law in cases], schema={name: AUDIT[name] for name in names}, orient="row"
-    )
     heads = pl.DataFrame(
         [(r.version, r.version, r.info.operation, r.info.engine, r.info.client_version) for r in run.records],
         schema={n: AUDIT[n] for n in ("version", "position", "operation", "engine", "client_version")},
         orient="row",
     )
-    return rows.join(heads, on="version", how="left").with_columns(
-        pl.lit(None, AUDIT["timestamp"]).alias("timestamp"),
-        pl.col("law").replace_strict(order, return_dtype=pl.Int64).alias("law_order"),
-    )
+    rows = case_frame(cases).join(heads, on="version", how="left")
+    return rows.with_columns(pl.lit(None, AUDIT["timestamp"]).alias("timestamp"))

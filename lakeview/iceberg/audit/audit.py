@@ -14,9 +14,8 @@ from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.iceberg.metadata.versions import commits
-from lakeview.model.audit_cases import Case, proven, unknowable, violated
+from lakeview.model.audit_cases import Case, case_frame, proven, unknowable, violated
 from lakeview.model.frames import AUDIT
-from lakeview.model.laws import LAWS as EVERY_LAW
 
 _SUMMARY = "summary-adds-up"
 
@@ -35,13 +34,8 @@ def audit(metadata: Metadata, tree: Tree, start: int | None = None, end: int | N
             cases.append((unknowable(step[0].snapshot_id, step[1]), _SUMMARY))
     if steps:
         cases += _cases(Story(metadata, steps))
-    names = ("version", "verdict", "reason", "expected", "found", "path", "law")
-    verdicts = pl.DataFrame([(*case, law) for case, law in cases], schema={n: AUDIT[n] for n in names}, orient="row")
     heads = commits(metadata).select("version", "position", "timestamp", "operation", "engine", "client_version")
-    order = {law: place for place, law in enumerate(EVERY_LAW)}
-    rows = verdicts.join(heads, on="version", how="left").sort(
-        "position", pl.col("law").replace_strict(order, return_dtype=pl.Int64)
-    )
+    rows = case_frame(cases).join(heads, on="version", how="left").sort("position", "law_order")
     places = dict(heads.select("version", "position").iter_rows())
     first, last = (None if v is None else places[v] for v in (start, end))
     if first is not None:

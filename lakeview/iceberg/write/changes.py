@@ -14,7 +14,7 @@ from lakeview.iceberg.scan.metadata_columns import with_metadata_columns
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.commits import Target, check_commits
 from lakeview.iceberg.write.context import WriteContext, write_context
-from lakeview.iceberg.write.data_file import NewFile, check_columns_fit, discard, write_files
+from lakeview.iceberg.write.data_file import NewFile, check_columns_fit, write_files
 from lakeview.iceberg.write.removal import Base, Removal
 from lakeview.iceberg.write.selection import ByPartition, Selection, check_inside
 from lakeview.iceberg.write.snapshot_commit import CommitOptions, SnapshotCommit
@@ -111,7 +111,7 @@ def overwrite(
         if not files and removal.files.is_empty():
             return None
     except BaseException:
-        discard([file.address for file in files], state.storage)
+        state.storage.delete_each(file.address for file in files)
         raise
     return SnapshotCommit(table, context, [*files, *rest], options, removal).run()
 

@@ -90,18 +90,9 @@ class WriteContext:
 
     def is_current(self, state: State) -> bool:
         """Whether files of this context are what the table, as it is now, asks for."""
-        return self.definition == definition(state)
-
-    @property
-    def definition(self) -> tuple[object, ...]:
-        """What tells one context of a table from another."""
-        return self.table_uuid, self.format_version, self.schema_id, self.spec.spec_id
-
-
-def definition(state: State) -> tuple[object, ...]:
-    """The definition of the context of a table as it is now."""
-    metadata = state.metadata
-    return metadata.table_uuid, metadata.format_version, metadata.current_schema_id, metadata.default_spec_id
+        now = state.metadata
+        definition = now.table_uuid, now.format_version, now.current_schema_id, now.default_spec_id
+        return definition == (self.table_uuid, self.format_version, self.schema_id, self.spec.spec_id)
 
 
 def write_context(state: State) -> WriteContext:

@@ -3,7 +3,7 @@ or a task of a cluster, writes before anything is committed."""
 
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -187,7 +187,7 @@ def write_files(
     try:
         return files.write_all(_conform_batches(context, batches, check))
     except BaseException:
-        discard([file.address for file in files.results], storage)
+        storage.delete_each(file.address for file in files.results)
         raise
 
 
@@ -203,11 +203,6 @@ def conformed_batch(batch: pa.RecordBatch, schema: Schema, first: int = 0) -> pa
     except InvalidRequestError as error:
         error.fix = _FIXES.get(error.kind, error.fix)
         raise
-
-
-def discard(addresses: Sequence[str], storage: Storage) -> list[str]:
-    """Remove files that will not be committed; the addresses of those that the store did not remove."""
-    return storage.delete_each(addresses)
 
 
 def _conform_batches(

@@ -17,7 +17,7 @@ from lakeview.iceberg.metadata.summaries import whole
 from lakeview.iceberg.state import State
 from lakeview.iceberg.write.commits import Target, check_commits, check_continues, commits_of
 from lakeview.iceberg.write.context import WriteContext, recorded_location
-from lakeview.iceberg.write.data_file import NewFile, discard
+from lakeview.iceberg.write.data_file import NewFile
 from lakeview.iceberg.write.manifest import ManifestList, new_manifest
 from lakeview.iceberg.write.metadata_file import NewSnapshot, StreamBatch
 from lakeview.iceberg.write.removal import Removal, TouchedManifest, removed_counts
@@ -117,7 +117,7 @@ class SnapshotCommit:
         """Remove what was written, unless a snapshot may name it; the addresses of what the store did not remove."""
         if self._commits.unsure:
             return []
-        return discard([*(file.address for file in self._files), *self._paths], self._storage)
+        return self._storage.delete_each([*(file.address for file in self._files), *self._paths])
 
     def _commit(self) -> bool:
         """False where the table has the batch already."""
@@ -171,7 +171,7 @@ class SnapshotCommit:
             return False
         # those of attempts that were lost
         in_use = {path, *(str(r["manifest_path"]).rpartition("/")[2] for r in change.records)}
-        discard([o for o in self._paths if o not in in_use and o.rpartition("/")[2] not in in_use], self._storage)
+        self._storage.delete_each(o for o in self._paths if o not in in_use and o.rpartition("/")[2] not in in_use)
         return True
 
     def _change(self, state: State) -> _Change:

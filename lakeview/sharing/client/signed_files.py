@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NoReturn
 
 import polars as pl
 
@@ -262,13 +262,10 @@ class SignedFiles(Storage):
         """No, as `walk`."""
         return False
 
-    def put(self, path: str, data: bytes) -> None:  # noqa: ARG002 (never looked at)
+    def _refuse(self, path: str, data: bytes = b"") -> NoReturn:  # noqa: ARG002 (never looked at)
         raise UnsupportedTableError("a shared table is read, not written", fix="write it where it lies", place=path)
 
-    put_if_absent = put
-
-    def delete(self, path: str) -> None:
-        self.put(path, b"")
+    put = put_if_absent = delete = _refuse
 
 
 class _ExpiredError(Exception):
