@@ -42,14 +42,19 @@ def is_plain_place(full: str) -> bool:
 
 def is_plain_folder(folder: str) -> bool:
     """Whether a folder is there, and Linux tells that no link leads to it."""
+    return _place_by_kernel(folder) == folder
+
+
+def _place_by_kernel(folder: str) -> str | None:
+    """Where a folder lies, as Linux tells it, None where it does not."""
     if sys.platform == "linux":
         with suppress(OSError, ValueError):
             descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
             try:
-                return os.readlink(f"/proc/self/fd/{descriptor}") == folder
+                return os.readlink(f"/proc/self/fd/{descriptor}")
             finally:
                 os.close(descriptor)
-    return False
+    return None
 
 
 def _is_plain(file: int, full: str) -> bool:
@@ -93,15 +98,8 @@ def place_of(descriptor: int, full: str) -> str:
 def places_of_folder(folder: str) -> set[str]:
     """Where a folder lies, links followed. Where a file system does not tell cases apart, Linux may spell the place of
     its files as another process named the folder first: that is a second one."""
-    places = {os.path.realpath(folder)}
-    if sys.platform == "linux":
-        with suppress(OSError):
-            descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
-            try:
-                places.add(os.readlink(f"/proc/self/fd/{descriptor}"))
-            finally:
-                os.close(descriptor)
-    return places
+    real = os.path.realpath(folder)
+    return {real, _place_by_kernel(folder) or real}
 
 
 def names_in(folder: str) -> tuple[list[str], list[str]]:

@@ -5,7 +5,7 @@ Only a server's own words are shown, without anything that looks like a secret.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import Enum, auto
 from urllib.parse import quote, quote_plus
@@ -133,32 +133,29 @@ def refusal(error: BaseException) -> Refusal:
 
 def as_our_error(error: BaseException, catalog: str, secrets: Iterable[str] = ()) -> LakeviewError:
     """An error of a catalog as ours, for those that are no matter of one table."""
-    words = f": {_words(error, secrets)}"
-    match refusal(error):
-        case Refusal.DENIED:
-            return AccessDeniedError(
-                f"the catalog {catalog} refuses access{words}",
-                fix="check the catalog's credentials in the configuration",
-                place=catalog,
-            )
-        case Refusal.DOWN:
-            return StoreUnavailableError(
-                f"the catalog {catalog} did not answer{words}",
-                fix="try again; check that it runs, and its uri",
-                place=catalog,
-                kind="catalog-unavailable",
-            )
-        case Refusal.NOT_INSTALLED:
-            return MissingExtraError(
-                f"the catalog {catalog} is of a type whose package is not installed",
-                fix="install pyiceberg with the extra of that type, such as pip install 'pyiceberg[hive]'",
-            )
-    return InvalidRequestError(
-        f"the catalog {catalog} could not be asked{words}",
-        fix="check its type, uri and warehouse in the configuration",
-        place=catalog,
-        kind="bad-catalog",
-    )
+    why = refusal(error)
+    if why is Refusal.NOT_INSTALLED:
+        return MissingExtraError(
+            f"the catalog {catalog} is of a type whose package is not installed",
+            fix="install pyiceberg with the extra of that type, such as pip install 'pyiceberg[hive]'",
+        )
+    ours, verb, fix, kind = _OURS.get(why, _OURS[Refusal.WRONG])
+    return ours(f"the catalog {catalog} {verb}: {_words(error, secrets)}", fix=fix, place=catalog, kind=kind)
+
+
+_OURS: Mapping[Refusal, tuple[type[LakeviewError], str, str, str | None]] = {
+    Refusal.DENIED: (
+        AccessDeniedError, "refuses access", "check the catalog's credentials in the configuration", None
+    ),
+    Refusal.DOWN: (
+        StoreUnavailableError, "did not answer", "try again; check that it runs, and its uri", "catalog-unavailable"
+    ),
+    Refusal.WRONG: (
+        InvalidRequestError, "could not be asked", "check its type, uri and warehouse in the configuration",
+        "bad-catalog",
+    ),
+}  # fmt: skip
+"""Error, what the catalog does, what to do, and the kind."""
 
 
 def _words(error: BaseException, secrets: Iterable[str]) -> str:

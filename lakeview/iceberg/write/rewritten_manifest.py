@@ -8,6 +8,7 @@ import polars as pl
 
 from lakeview.iceberg.manifests.fields import FILE_FIELDS
 from lakeview.iceberg.state import State
+from lakeview.iceberg.write.commits import unsupported_table
 from lakeview.iceberg.write.context import WriteContext, check_spec
 from lakeview.iceberg.write.manifest import BLOCK_BYTES, manifest_file, manifest_record, partition_names
 from lakeview.iceberg.write.metrics import to_recorded_values
@@ -69,23 +70,17 @@ def context_of_spec(context: WriteContext, state: State, spec_id: int) -> WriteC
 
     UnsupportedTableError for a spec that is not there, or whose manifests are not written.
     """
-    spec = state.metadata.specs.get(spec_id)
+    spec, subject = state.metadata.specs.get(spec_id), f"files were written with the partition spec {spec_id}"
     if spec is None:
-        raise _of_spec(spec_id, "which the table does not have any more")
+        raise unsupported_table(f"{subject}, which the table does not have any more", "unsupported-transform")
     is_current = spec_id == state.metadata.default_spec_id
     check_spec(spec, state.metadata.schema, "the table is" if is_current else f"files of the spec {spec_id} are")
     own = {column.field.field_id for column in state.columns if spec_id in column.specs}
     if any(f.field_id not in own for f in spec.fields if f.transform.name != "void"):
-        raise _of_spec(spec_id, "which calls a field as another spec calls another one")
+        raise unsupported_table(
+            f"{subject}, which calls a field as another spec calls another one", "unsupported-transform"
+        )
     return replace(context, spec=spec)
-
-
-def _of_spec(spec_id: int, what: str) -> UnsupportedTableError:
-    return UnsupportedTableError(
-        f"files were written with the partition spec {spec_id}, {what}",
-        fix="write the table with the engine that owns it",
-        kind="unsupported-transform",
-    )
 
 
 def partition_tuples(entries: pl.DataFrame, context: WriteContext) -> list[Tuple]:

@@ -154,16 +154,14 @@ class SharingClient:
     def query(self, table: TableName, request: QueryRequest) -> Answer:
         """The files of a table, all pages of them. Filters and limits in the request are hints to the server."""
 
-        def page(token: str | None) -> Answer:
+        def page(token: str | None) -> _Call:
             page_request = request
             if token is not None:  # which says of which version; servers take refresh tokens with the first page only
                 page_request = replace(request, page_token=token, include_refresh_token=False, refresh_token=None)
             body = msgspec.json.encode(page_request)
-            call = _Call("POST", table_path(*table, "query"), f"table {table}", json=body, capabilities=True)
-            return self._lines(call, pages)
+            return _Call("POST", table_path(*table, "query"), f"table {table}", json=body, capabilities=True)
 
-        pages = Pages(self.http.limits)
-        return pages.whole(page)
+        return self._all_pages(page)
 
     def changes(self, table: TableName, start: int | datetime, end: int | datetime | None = None) -> Answer:
         """The files that hold what commits `start` to `end` (both included) changed, and the schemas between."""
@@ -176,13 +174,11 @@ class SharingClient:
 
         begin = start if isinstance(start, int) else None  # the first servers do not repeat it
 
-        def page(token: str | None) -> Answer:
+        def page(token: str | None) -> _Call:
             path, query = table_path(*table, "changes"), {**parameters, "pageToken": token}
-            call = _Call("GET", path, f"changes of table {table}", query, capabilities=True)
-            return self._lines(call, pages, begin)
+            return _Call("GET", path, f"changes of table {table}", query, capabilities=True)
 
-        pages = Pages(self.http.limits)
-        return pages.whole(page)
+        return self._all_pages(page, begin)
 
     # -- inside
 
@@ -219,6 +215,11 @@ class SharingClient:
             raise SharingError(
                 f"the server's list cannot be read: {error}", fix="check the endpoint in the profile", kind="bad-body"
             ) from error
+
+    def _all_pages(self, call: Callable[[str | None], _Call], version: int | None = None) -> Answer:
+        """All pages of an answer; `call`: that for the page of a token."""
+        pages = Pages(self.http.limits)
+        return pages.whole(lambda token: self._lines(call(token), pages, version))
 
     def _lines(self, call: _Call, pages: Pages, version: int | None = None) -> Answer:
         """One page. `version`: what the answer is about if its header does not say."""
