@@ -280,17 +280,6 @@ def refuse_oversized(path: str, size: int, config: Config) -> None:
         )
 
 
-def with_retries(call: Callable[[], _R], attempts: int, again: type[Exception], remote: bool = True) -> _R:
-    """What a call gives, made again while it raises such an error, with growing pauses; that of the last attempt is
-    raised."""
-    for attempt in range(attempts - 1):
-        try:
-            return call()
-        except again:
-            back_off(attempt, remote)
-    return call()
-
-
 def back_off(attempt: int, remote: bool, least: float = 0.0, share: float = 1.0) -> None:
     """The retry policy: wait longer after each attempt, up to two seconds and with jitter. Locally the first wait is
     about as long as a file takes that is written through to the disk.

@@ -18,11 +18,12 @@ from lakeview.model.errors import AccessDeniedError, StoreUnavailableError
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage.credentials import signs
 from lakeview.storage.exclusion import Exclusion
-from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, listing_of, refuse_oversized, with_retries
+from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, listing_of, refuse_oversized
 from lakeview.storage.object_clients import ObjectPlace, client, endpoint_of, split_address
 from lakeview.storage.object_errors import StoreBusyError, translate_errors
 from lakeview.storage.object_files import TAIL, ObjectFile
 from lakeview.storage.options import AZURE, KINDS, normal_options
+from lakeview.storage.retries import with_retries
 
 if TYPE_CHECKING:
     from obstore.store import S3Store

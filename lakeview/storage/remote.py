@@ -25,9 +25,10 @@ from lakeview.model.errors import (
 )
 from lakeview.model.snapshot import milliseconds
 from lakeview.storage.exclusion import create_by_coordinator
-from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, listing_of, refuse_oversized, with_retries
+from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, listing_of, refuse_oversized
 from lakeview.storage.object_files import SeekableFile
 from lakeview.storage.options import COORDINATOR
+from lakeview.storage.retries import with_retries
 from lakeview.storage.system_errors import ErrorTranslation
 
 _ATTEMPTS = 3

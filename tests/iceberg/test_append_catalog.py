@@ -22,7 +22,7 @@ NAMES = ("sales", "orders")
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trying again costs no time."""
-    for module in ("storage.interface", "iceberg.write.snapshot_commit", "iceberg.write.commits"):
+    for module in ("storage.retries", "iceberg.write.snapshot_commit", "iceberg.write.commits"):
         monkeypatch.setattr(f"lakeview.{module}.back_off", lambda *_, **__: None)
 
 

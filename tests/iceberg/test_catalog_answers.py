@@ -22,7 +22,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestState
     catalog_state = RestState([("sales",)], {("sales", "orders"): orders})
     with rest_catalog(catalog_state) as address:
         monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
-        monkeypatch.setattr("lakeview.storage.interface.back_off", lambda *_, **__: None)
+        monkeypatch.setattr("lakeview.storage.retries.back_off", lambda *_, **__: None)
         yield catalog_state
 
 

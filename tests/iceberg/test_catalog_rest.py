@@ -32,7 +32,7 @@ SECRET = "s3cr3t-word"
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trying again costs no time."""
-    monkeypatch.setattr("lakeview.storage.interface.back_off", lambda *_, **__: None)
+    monkeypatch.setattr("lakeview.storage.retries.back_off", lambda *_, **__: None)
 
 
 @pytest.fixture

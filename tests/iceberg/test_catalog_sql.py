@@ -36,7 +36,7 @@ REGION = "eu-central-1"
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trying again costs no time."""
-    monkeypatch.setattr("lakeview.storage.interface.back_off", lambda *_, **__: None)
+    monkeypatch.setattr("lakeview.storage.retries.back_off", lambda *_, **__: None)
 
 
 @pytest.fixture

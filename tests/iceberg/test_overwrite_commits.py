@@ -46,7 +46,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (
         "iceberg.write.snapshot_commit",
         "iceberg.write.commits",
-        "storage.interface",
+        "storage.retries",
         "storage.exclusive",
     ):
         monkeypatch.setattr(f"lakeview.{module}.back_off", lambda *_, **__: None)

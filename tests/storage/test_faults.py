@@ -39,7 +39,7 @@ BUSY = 4
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectServer]:
     """A server of its own for each test; waiting before another attempt costs no time."""
-    monkeypatch.setattr("lakeview.storage.interface.back_off", lambda *_, **__: None)
+    monkeypatch.setattr("lakeview.storage.retries.back_off", lambda *_, **__: None)
     with object_server() as server_state:
         yield server_state
 

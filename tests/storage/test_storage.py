@@ -315,7 +315,7 @@ class Flaky(fsspec.AbstractFileSystem):  # type: ignore[misc]  # fsspec has no t
 def flaky(monkeypatch: pytest.MonkeyPatch) -> FsspecStorage:
     """A remote store whose failures are counted; waiting costs no time."""
     fsspec.register_implementation("flaky", Flaky, clobber=True)
-    monkeypatch.setattr("lakeview.storage.interface.back_off", lambda *_: None)
+    monkeypatch.setattr("lakeview.storage.retries.back_off", lambda *_: None)
     Flaky.failures = Flaky.calls = 0
     return FsspecStorage("flaky://bucket/table", Config(), {"key": "s3cr3t"})
 

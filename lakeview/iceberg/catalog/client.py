@@ -20,7 +20,7 @@ from lakeview.model.errors import (
     StoreUnavailableError,
     UnsupportedTableError,
 )
-from lakeview.storage.interface import with_retries
+from lakeview.storage.retries import with_retries
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
