@@ -13,14 +13,14 @@ _ALL, _V1, _V2, _V3, _NONE = (1, 2, 3), (1,), (2, 3), (3,), ()
 
 class ManifestField(NamedTuple):
     """`name`: the specification's; `type`: Avro's, None of one whose type is given apart; `versions`: of the format in
-    which it is written, `required`: of these those in which it may not be null; `column`: in frames, None where it is
+    which it is written, `not_null`: of these those in which it may not be null; `column`: in frames, None where it is
     no column of theirs; `dtype`: of that column."""
 
     name: str
     id: int
     type: Any
     versions: Sequence[int] = _ALL
-    required: Sequence[int] = _NONE
+    not_null: Sequence[int] = _NONE
     column: str | None = None
     dtype: pl.DataType | None = None
 
@@ -31,7 +31,7 @@ class ManifestField(NamedTuple):
 
     def avro(self, type_: Any, version: int) -> dict[str, Any]:
         """The field of an Avro record."""
-        if version in self.required:
+        if version in self.not_null:
             return {"name": self.name, "field-id": self.id, "type": type_}
         return {"name": self.name, "field-id": self.id, "type": ["null", type_], "default": None}
 
