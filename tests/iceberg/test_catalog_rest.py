@@ -364,7 +364,7 @@ def test_credentials_are_in_no_repr(state: RestState, uri: str) -> None:
         repr(vars(opened_table)),
         repr(Config(catalogs={"p": {"token": SECRET}})),
     ]
-    pointer: Any = vars(opened_table)["_pointer"]
+    pointer: Any = vars(opened_table)["pointer"]
     texts += [repr(v) for v in vars(pointer).values() if not isinstance(v, dict)]
     assert all(SECRET not in text for text in texts)
 
