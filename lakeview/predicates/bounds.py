@@ -61,8 +61,12 @@ def repeat(value: bool | int | None, height: int) -> pl.Series:
 
 
 def fill_unknown(verdict: pl.Series, value: bool) -> pl.Series:
-    """A verdict, with this value where it is null: a query of polars, which none needs that is known throughout."""
-    return verdict.fill_null(value) if verdict.null_count() else verdict
+    """A verdict, with this value where it is null: a query of polars, which none needs that is known throughout, or
+    nowhere."""
+    nulls = verdict.null_count()
+    if nulls and nulls == verdict.len():
+        return pl.Series(verdict.name, [value]).new_from_index(0, nulls)
+    return verdict.fill_null(value) if nulls else verdict
 
 
 def narrowest(several: Sequence[Bounds]) -> Bounds | None:

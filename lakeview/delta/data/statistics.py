@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import and_
-from typing import Literal
 
 import polars as pl
 
@@ -34,8 +33,9 @@ _STRING_PREFIX = 32
 
 _PREFIX_PROPERTY = "delta.dataSkippingStringPrefixLength"
 _SEED = 0
-_VALUES = 65_536
-"""Bounds that are made at once, if of several columns: more take memory that is new to the process."""
+_VALUES = 32_768
+"""Bounds of either side that are made at once, if of several columns: more take memory that is new to the process."""
+_UNKNOWN, _TRUE, _FALSE = pl.Series([None]), pl.Series([True]), pl.Series([False])
 _WITH_MICROSECONDS = len("2026-01-01T00:00:00.123456")
 _CUT_OFF = 999
 """Microseconds that a writer may have cut off: "Timestamp columns are truncated down to milliseconds" (delta protocol,
@@ -136,62 +136,63 @@ class LeafStatistics:
         nulls = structs.fill(nulls, [("nullCounts", *path) for path in group.paths])
         loose = [] if tight.all() else [pl.concat([tight] * len(places))]
         if bound_kind(group.type) is None:
-            low = high = pl.Series([None]).new_from_index(0, nulls.len())
+            low = high = _UNKNOWN.new_from_index(0, nulls.len())
             sure = []
         else:
-            low, *sure_of_low = self._bound("min", group, documents, structs)
-            high, *sure_of_high = self._bound("max", group, documents, structs)
-            sure = [fill_unknown(values, False) for values in (*sure_of_low, *sure_of_high)]
+            low, high, *sure = self._bounds(group, documents, structs)
         exact = _all(nulls.len(), _has_value(low), _has_value(high), *loose, *sure)
         exact_nulls = _all(nulls.len(), _has_value(nulls), *(values | (nulls == 0) for values in loose))
         parts = {"min": low, "max": high, "null_count": nulls, "exact": exact, "null_count_exact": exact_nulls}
-        return pl.DataFrame(parts).to_struct("statistics")
+        return pl.DataFrame([part.alias(name) for name, part in parts.items()]).to_struct("statistics")
 
-    def _bound(
-        self, side: Literal["min", "max"], group: _Group, documents: Columns, structs: ParsedStatistics
-    ) -> tuple[pl.Series, ...]:
-        """Bounds of documents, of structs where these have none, in their type; and where they occur in the file, if
-        not everywhere."""
-        places = [(f"{side}Values", *path) for path in group.paths]
-        raw = documents.side_by_side(places)
-        bound = within_calendar(structs.fill(typed_bounds(raw, group.type), places))
-        sure = self._precise(bound, raw, group.type)
-        if side == "max" and sure is not None and isinstance(bound.dtype, pl.Datetime):
-            bound = _raise_bounds(bound, sure)
+    def _bounds(self, group: _Group, documents: Columns, structs: ParsedStatistics) -> list[pl.Series]:
+        """Lowest and highest values of documents, of structs where these have none, in their type; and where either
+        occur in the file, if not everywhere."""
+        places = [(side, *path) for side in ("minValues", "maxValues") for path in group.paths]
+        raw = documents.side_by_side(places)  # of both sides at once, since a query costs more than what it works on
+        bounds = within_calendar(structs.fill(typed_bounds(raw, group.type), places))
+        sure = self._precise(bounds, raw, group.type)
+        (low, high), of_either = _halves(bounds), [] if sure is None else _halves(fill_unknown(sure, False))
+        if of_either and isinstance(bounds.dtype, pl.Datetime):
+            high = _raise_bounds(high, of_either[1])
         if isinstance(group.type, DecimalType):
-            bound, is_rounded = loosen(bound, raw, side)
-            sure = ~is_rounded
+            lowest, highest = _halves(raw)
+            (low, is_low_rounded), (high, is_high_rounded) = loosen(low, lowest, "min"), loosen(high, highest, "max")
+            of_either = [~is_low_rounded, ~is_high_rounded]
         if group.was_float:
-            single = bound.cast(pl.Float32).cast(pl.Float64)
-            sure = single == bound
-            outer = pl.min_horizontal if side == "min" else pl.max_horizontal
-            bound = pl.select(outer(bound, single)).to_series()
-        return (bound,) if sure is None else (bound, sure)
+            singles = [bound.cast(pl.Float32).cast(pl.Float64) for bound in (low, high)]
+            of_either = [fill_unknown(low == singles[0], False), fill_unknown(high == singles[1], False)]
+            low = pl.select(pl.min_horizontal(low, singles[0])).to_series()
+            high = pl.select(pl.max_horizontal(high, singles[1])).to_series()
+        return [low, high, *of_either]
 
     def _precise(self, values: pl.Series, raw: pl.Series, type_: DataType) -> pl.Series | None:
         """Whether a bound is a value that occurs: writers cut strings, and timestamps to milliseconds. None: where
         there is one, it is."""
         match type_:
             case PrimitiveType("string"):
-                shortest = values.str.len_bytes() < self._prefix
-                return shortest if shortest.all() else _units(values) < self._prefix
+                sizes = values.str.len_bytes()
+                shortest = sizes < self._prefix
+                return shortest if shortest.all() else _units(values, sizes) < self._prefix
             case PrimitiveType("timestamp" | "timestamp_ntz"):
                 longest = raw.str.len_bytes().max()
                 if not isinstance(longest, int) or longest < _WITH_MICROSECONDS:
-                    return pl.Series([False]).new_from_index(0, raw.len())
+                    return _FALSE.new_from_index(0, raw.len())
                 return raw.str.contains(r"\.\d{6}")
         return None
 
 
 def _has_value(values: pl.Series) -> pl.Series | None:
     """Where there is a value; None: everywhere."""
+    if values.null_count() == values.len():
+        return _FALSE.new_from_index(0, values.len())
     return values.is_not_null() if values.null_count() else None
 
 
 def _all(rows: int, *masks: pl.Series | None) -> pl.Series:
     """Where all of these are true; None is one that is everywhere."""
     some = [mask for mask in masks if mask is not None]
-    return reduce(and_, some) if some else pl.Series([True]).new_from_index(0, rows)
+    return reduce(and_, some) if some else _TRUE.new_from_index(0, rows)
 
 
 def statistics_frame(adds: pl.DataFrame, leaves: Sequence[Leaf]) -> pl.DataFrame:
@@ -258,17 +259,23 @@ def _was_float(field: Field) -> bool:
     return any(change.get("fromType") == "float" for change in type_changes(field))
 
 
-def _units(texts: pl.Series) -> pl.Series:
-    """The length of texts in UTF-16 units: characters beyond the basic plane, four bytes in UTF-8, are two."""
+def _units(texts: pl.Series, sizes: pl.Series) -> pl.Series:
+    """The length of texts in UTF-16 units: characters beyond the basic plane, four bytes in UTF-8, are two. `sizes`: in
+    bytes."""
     characters = texts.str.len_chars()
-    if (characters == texts.str.len_bytes()).all():  # ASCII, as most are
+    if (characters == sizes).all():  # ASCII, as most are
         return characters
     return characters + texts.str.count_matches(r"[\x{10000}-\x{10FFFF}]")
+
+
+def _halves(columns: pl.Series) -> list[pl.Series]:
+    half = columns.len() // 2
+    return [columns.slice(0, half), columns.slice(half)]
 
 
 def _raise_bounds(highest: pl.Series, sure: pl.Series) -> pl.Series:
     """Upper bounds of timestamps, raised by what may have been cut off: where they are whole milliseconds, and not
     `sure` to occur."""
-    high = highest.to_physical()
-    cut = (high % 1_000 == 0) & ~(sure.fill_null(value=False) if sure.null_count() else sure)
+    high = highest.cast(pl.Int64)
+    cut = (high % 1_000 == 0) & ~sure
     return (high + cut.cast(pl.Int64) * _CUT_OFF).cast(highest.dtype)
