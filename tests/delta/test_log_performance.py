@@ -22,7 +22,7 @@ from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import NotATableError
 from lakeview.storage import open_storage
-from tests.builders.actions import add, info, metadata, protocol
+from tests.builders.actions import add, info, metadata, protocol, remove
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory, log_name, parquet_actions
 from tests.builders.opening import open_delta_table
 from tests.builders.stores import FarStorage
@@ -149,6 +149,24 @@ def test_the_halves_of_a_large_checkpoint_are_read_at_once_and_in_order(
     assert file_rows["records"].to_list() == [1, 1, 2, 2, 2, *[None] * 6]
     assert sorted(groups for groups, _ in reads) == [[0, 1], [3, 4]]
     assert table.statistics()["_path"].to_list() == file_rows["path"].to_list()
+
+
+def test_statistics_of_few_files_bring_their_listing_along(
+    history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
+) -> None:
+    early = [*files(0, 3, stats={"numRecords": 1, "minValues": {"id": 7}}), protocol(), metadata()]
+    history.create().write(log_name(0, "checkpoint.parquet"), parquet_actions(early))
+    removal, late = remove("f1"), add("g", stats={"numRecords": 5, "minValues": {"id": 9}})
+    table = open_delta_table(history.commit(removal, late).address)
+    statistics = table.statistics()
+    assert statistics["_path"].to_list() == ["f0", "f2", "g"]
+    assert statistics["id"].struct.field("min").to_list() == [7, 7, 9]
+    reads.clear()
+    requests = dict(table.storage.requests)
+    listing = table.files()
+    assert (reads, dict(table.storage.requests)) == ([], requests)
+    assert listing.equals(open_delta_table(history.address).files())
+    assert listing["records"].to_list() == [1, 1, 5]
 
 
 def test_what_is_known_of_other_files_is_not_put_beside_these(history: DeltaHistory) -> None:

@@ -13,10 +13,9 @@ from lakeview.delta.log.checkpoint_columns import VECTOR_LEAVES, CheckpointColum
 from lakeview.delta.log.checkpoint_json import JsonActions
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
 from lakeview.delta.log.file_actions import text_maps_of_values, with_keys
-from lakeview.delta.log.paths import decode_paths
-from lakeview.delta.log.record_counts import records
+from lakeview.delta.log.paths import are_keys, decode_paths
+from lakeview.delta.log.record_counts import records, row_counts
 from lakeview.delta.log.state import StatisticsReader, with_statistics
-from lakeview.model import limits
 from lakeview.storage import Storage
 from lakeview.storage.byte_cache import SmallFiles
 
@@ -60,16 +59,16 @@ def file_actions_of(
     """FILE_ACTIONS of the actions of one kind (add, remove) with a path: `key`, `path`, `deletion_vector`,
     `deleted_records` and these columns, as `Checkpoint.adds` says. Statistics read only for their counts, or by
     `statistics`, are never retained: each batch's are read and dropped. `paths`: of the actions with these alone.
-    `documents_of`: `stats` of the adds with these paths too, null for others; left out where a file has structs."""
+    `documents_of`: `stats` of the adds with these paths too, null for others; left out where a file has structs, and of
+    few rows, which are read again in the time that it takes to find them."""
     if isinstance(file, JsonActions):
         actions = file.files(kind, columns if statistics is None else list(dict.fromkeys([*columns, "stats"])))
         actions = actions if paths is None else actions.filter(pl.col("path").is_in(paths.implode()))
         return actions if statistics is None else with_statistics(actions, columns, statistics)
     with readable(file.name, file.parent):
-        if documents_of is not None and not file.footer.has_values(f"{kind}.stats_parsed"):
-            columns = [*columns, "stats"]
-        else:
+        if file.footer.is_small or file.footer.has_values(f"{kind}.stats_parsed"):
             documents_of = None
+        columns = columns if documents_of is None else [*columns, "stats"]
         selection = _Selection(file, kind, columns, statistics, documents_of)
         is_wide = statistics is not None and len(statistics.leaves) > _FEW_LEAVES
 
@@ -153,7 +152,10 @@ class _Selection:
         if "stats" in (self._counts or ()):
             stats = pl.Series("stats", arrays["stats"])
             by_statistics = pieces.get("statistics")
-            pieces["records"] = records(stats, None) if by_statistics is None else _row_counts(by_statistics, stats)
+            if isinstance(by_statistics, pl.Series):
+                pieces["records"] = row_counts(by_statistics, stats)
+            else:
+                pieces["records"] = records(stats, None)
         if self._documents_of is not None:
             pieces["stats"] = documents_at(arrays, self._documents_of)
         return pieces
@@ -183,18 +185,6 @@ def _count_leaves(file: ParquetActions, kind: str) -> list[str]:
     count_leaf = [_COUNT] if file.footer.has_values(f"{kind}.{_COUNT}") else []
     complete = file.footer.covers(f"{kind}.{_COUNT}", f"{kind}.path")
     return [*count_leaf, "stats"] if not complete and file.footer.has_values(f"{kind}.stats") else count_leaf
-
-
-def _row_counts(statistics: Piece, stats: pl.Series) -> pl.Series:
-    """Row counts as `records` gives them, from documents whose statistics were just read."""
-    assert isinstance(statistics, pl.Series)
-    counts = statistics.struct.unnest()["records"]
-    bounds = counts.min(), counts.max()
-    if not counts.null_count() and all(isinstance(b, int) and 0 <= b <= limits.FILE_ROWS for b in bounds):
-        return counts
-    counts = counts.set(counts > limits.FILE_ROWS, None)
-    rest = (counts.is_null() & stats.is_not_null()).arg_true()
-    return (counts.scatter(rest, records(stats.gather(rest), None)) if rest.len() else counts).alias("records")
 
 
 _TEXTS = frozenset({"stats", "stats_parsed"})
@@ -256,7 +246,7 @@ def _all_plain(paths: pa.Array) -> bool:
     if not pa.types.is_string(paths.type):
         return False
     if len(paths) <= _FEW_PATHS:
-        return not any(path is not None and _ODD_PATH.search(path) for path in paths.to_pylist())
+        return are_keys(filter(None, paths.to_pylist()))
     _, offsets, texts = paths.buffers()
     if texts is None:
         return True
@@ -267,7 +257,6 @@ def _all_plain(paths: pa.Array) -> bool:
 
 
 _ODD_SLASH = re.compile(rb"/[/.]")
-_ODD_PATH = re.compile(r"\A[./]|[%:]|/[/.]")
 _FEW_PATHS = 256
 
 

@@ -16,7 +16,7 @@ from lakeview.delta.log.checkpoint_batches import readable
 from lakeview.delta.log.checkpoint_files import ActionsFile, CheckpointPiece, each_file_actions, file_actions_of
 from lakeview.delta.log.checkpoint_footer import DELETABLE, UNTRUSTED, corrupt_checkpoint
 from lakeview.delta.log.checkpoint_parquet import ParquetActions
-from lakeview.delta.log.file_actions import columns_of
+from lakeview.delta.log.file_actions import ALWAYS, columns_of
 from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, decode_path
 from lakeview.delta.log.state import LastListing, StatisticsReader
@@ -33,7 +33,6 @@ _THREADS = 8
 _T = TypeVar("_T")
 
 
-_ALWAYS = ("key", "path", "deletion_vector", "deleted_records")
 _CACHED_COLUMNS = frozenset({"size", "modified", "data_change", "partition_values", "records", "tags"})
 """The columns of a listing of files. Statistics are most of a log, and are not cached."""
 _FEW_PATHS = 4_096
@@ -74,6 +73,12 @@ class Checkpoint:
                 break
         return protocol, metadata
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it is one Parquet file of few rows. Reads its footer."""
+        top, *others = self._tops
+        return isinstance(top, ParquetActions) and not others and not self.sidecars and top.footer.is_small
+
     def txns(self) -> list[Txn]:
         """Every txn action."""
         return [txn for top in self._tops for txn in _convert(top, "txn", "appId", Txn)]
@@ -93,15 +98,15 @@ class Checkpoint:
         """
         if not _CACHED_COLUMNS.issuperset(columns):
             return self._files("add", columns)
-        names = list(dict.fromkeys([*_ALWAYS, *columns]))
+        names = list(dict.fromkeys([*ALWAYS, *columns]))
         listing = self._last.of(self.files)
         missing = [name for name in names if listing is None or name not in listing.columns]
         if listing is None or missing:
             is_few = later_paths is not None and 0 < later_paths.len() <= _FEW_PATHS
             documents_of = later_paths if is_few and "records" in missing else None
-            more = self._files("add", [n for n in missing if n not in _ALWAYS], documents_of=documents_of)
+            more = self._files("add", [n for n in missing if n not in ALWAYS], documents_of=documents_of)
             if documents_of is not None and "stats" in more.columns:
-                self._last.set_documents(self.files, documents_of, more.select(*_ALWAYS, "stats"))
+                self._last.set_documents(self.files, documents_of, more.select(*ALWAYS, "stats"))
                 more = more.drop("stats")
             listing = _extend(listing, more)
             if not set(names) <= set(listing.columns):  # the file was written again meanwhile
@@ -114,7 +119,7 @@ class Checkpoint:
         adds = self._files("add", list(dict.fromkeys([*columns, "records"])), reader)
         listing = self._last.of(self.files)
         if listing is None or "records" not in listing.columns:  # else the documents were read again to count rows
-            names = [name for name in adds.columns if name in _ALWAYS or name in _CACHED_COLUMNS]
+            names = [name for name in adds.columns if name in ALWAYS or name in _CACHED_COLUMNS]
             self._last.set(self.files, _extend(listing, columns_of(adds, names)))
         if "statistics" not in adds.columns:  # of no rows
             adds = adds.with_columns(reader.read(None, None, adds.height))
@@ -128,7 +133,7 @@ class Checkpoint:
         adds = self._last.documents(self.files, paths)
         if adds is None:
             return self._files("add", [], statistics, paths)
-        return adds.select(*_ALWAYS, statistics.read(adds["stats"], None, adds.height))
+        return adds.select(*ALWAYS, statistics.read(adds["stats"], None, adds.height))
 
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector`, `deleted_records` and these columns."""
@@ -227,7 +232,7 @@ def _extend(frame: pl.DataFrame | None, more: pl.DataFrame) -> pl.DataFrame:
     """A listing with further columns of the same files: what counts rows is most of a checkpoint, and is read once."""
     if frame is None or not more["path"].equals(frame["path"]):
         return more
-    return frame.hstack(more.select(name for name in more.columns if name not in frame.columns))
+    return frame.hstack([column for column in more if column.name not in frame.columns])
 
 
 _STATE = {"protocol": ("minReaderVersion", "minWriterVersion"), "metaData": ("id", "schemaString")}

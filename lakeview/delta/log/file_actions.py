@@ -4,7 +4,7 @@ those that count, the last of each file (delta protocol, Action Reconciliation).
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Any
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lakeview.delta.log.actions import AddFile, DeletionVectorDescriptor, RemoveFile
 from lakeview.delta.log.commits import Commit, parse_commit
-from lakeview.delta.log.paths import canonical, decode_paths
+from lakeview.delta.log.paths import are_keys, canonical, decode_paths
 from lakeview.delta.log.record_counts import records
 from lakeview.model.column_values import all_differ
 
@@ -71,7 +71,8 @@ COLUMN_TYPES = pl.Schema(
 )
 """FILE_ACTIONS and the columns that may be asked for beside them; the last two are an add's and a remove's own."""
 
-_ALWAYS = ("key", "path", "deletion_vector", "deleted_records", "added")
+ALWAYS = ("key", "path", "deletion_vector", "deleted_records")
+"""Columns that are there whatever is asked for."""
 
 
 def file_actions(commits: Iterable[Commit], root: str, columns: Iterable[str] | None = None) -> pl.DataFrame:
@@ -88,7 +89,7 @@ def each_frame(commits: Iterable[Commit], root: str, columns: Iterable[str] | No
     names = (
         FILE_ACTIONS.names()
         if columns is None
-        else [c for c in dict.fromkeys((*_ALWAYS, *columns)) if c in COLUMN_TYPES]
+        else [c for c in dict.fromkeys((*ALWAYS, "added", *columns)) if c in COLUMN_TYPES]
     )
     versions: list[int] = []
     actions: list[FileAction] = []
@@ -123,8 +124,10 @@ def newest_actions(pieces: Iterable[tuple[int, bytes]], root: str, columns: Iter
 def _frame(versions: list[int], actions: Sequence[FileAction], root: str, columns: Sequence[str]) -> pl.DataFrame:
     if not actions:
         return pl.DataFrame(schema={name: COLUMN_TYPES[name] for name in columns})
-    path = decode_paths(pl.Series("path", [a.path for a in actions], dtype=pl.String()))
-    paths = {"path": path, "key": canonical(path, root).alias("key")}
+    texts = [a.path for a in actions]
+    path = pl.Series("path", texts, dtype=pl.String())
+    path = path if (plain := are_keys(texts)) else decode_paths(path)
+    paths = {"path": path, "key": (path if plain else canonical(path, root)).alias("key")}
     series: list[pl.Series] = []
     for name in columns:
         match name:
@@ -172,13 +175,12 @@ def vector_value(descriptor: DeletionVectorDescriptor | None) -> dict[str, Any] 
 
 def text_maps(maps: Sequence[dict[str, str | None] | None]) -> pl.Series:
     """Dicts to a column of maps, by way of Arrow's buffers: polars alone takes sixty times as long over dicts."""
-    offsets = [0, *accumulate(0 if m is None else len(m) for m in maps)]
-    keys = pl.Series([k for m in maps if m for k in m], dtype=pl.String)
-    values = pl.Series([v for m in maps if m for v in m.values()], dtype=pl.String)
-    absent = pl.Series([m is None for m in maps], dtype=pl.Boolean)
-    array = pa.MapArray.from_arrays(
-        pl.Series(offsets, dtype=pl.Int32).to_arrow(), keys.to_arrow(), values.to_arrow(), mask=absent.to_arrow()
-    )
+    entries = [m or {} for m in maps]
+    offsets = pl.Series([0, *accumulate(map(len, entries))], dtype=pl.Int32)
+    keys = pl.Series(list(chain.from_iterable(entries)), dtype=pl.String)
+    values = pl.Series([v for m in entries for v in m.values()], dtype=pl.String)
+    absent = pa.array([m is None for m in maps]) if None in maps else None
+    array = pa.MapArray.from_arrays(offsets.to_arrow(), keys.to_arrow(), values.to_arrow(), mask=absent)
     return pl.Series(array).cast(PARTITION_VALUES)
 
 
@@ -237,7 +239,7 @@ def once(adds: pl.DataFrame) -> pl.DataFrame:
 def with_newer(old: pl.DataFrame | None, tail: pl.DataFrame, live: pl.DataFrame | None = None) -> pl.DataFrame:
     """The live files after the newest actions of commits, of those that were live before. `live`: the adds of these
     actions, as they are without it, with columns that actions lack."""
-    live = rows_where(tail, tail["added"]).drop("added") if live is None else live
+    live = adds_among(tail) if live is None else live
     if old is None:
         return live
     if not tail.height:
@@ -247,16 +249,24 @@ def with_newer(old: pl.DataFrame | None, tail: pl.DataFrame, live: pl.DataFrame 
 
 def not_replaced(old: pl.DataFrame, tail: pl.DataFrame) -> pl.DataFrame:
     """The older actions, those left out whose file (key and deletion vector) a newer action names."""
-    # few of many files: the keys first, and both halves of the identity only where a key is met
-    met = old["key"].is_in(tail["key"].implode())
+    # few of many files: the keys first, and both halves of the identity only where a key is met and there are vectors
+    met = old["key"].is_in(pl.Series([tail["key"]]))
     if not met.any():
         return old
+    if all(vectors.null_count() == vectors.len() for vectors in (old["deletion_vector"], tail["deletion_vector"])):
+        return rows_where(old, ~met)
     newer = set(zip(tail["key"], tail["deletion_vector"], strict=True))
     where = met.arg_true()
     both = zip(old["key"].gather(where), old["deletion_vector"].gather(where), strict=True)
     has_newer = pl.Series([identity in newer for identity in both], dtype=pl.Boolean)
     mask = pl.Series([True], dtype=pl.Boolean).new_from_index(0, old.height)
     return rows_where(old, mask.scatter(where.filter(has_newer), False))
+
+
+def adds_among(actions: pl.DataFrame) -> pl.DataFrame:
+    """The adds, without `added`."""
+    columns = [name for name in actions.columns if name != "added"]
+    return rows_where(columns_of(actions, columns), actions["added"])
 
 
 def rows_where(frame: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:

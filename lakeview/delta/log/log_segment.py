@@ -91,6 +91,18 @@ def no_log(address: str) -> NotATableError:
     )
 
 
+def no_action(action: str, segment: LogSegment, address: str) -> CorruptTableError:
+    """The error for a version without a protocol or metaData action."""
+    base = segment.checkpoint
+    where = "its commits" if base is None else f"checkpoint {base.version} and what follows"
+    return CorruptTableError(
+        f"version {segment.version} of {address} has no {action} action: {where} hold none",
+        fix="restore the first commit or a whole checkpoint from a backup",
+        place=action,
+        kind="missing-protocol" if action == "protocol" else "missing-metadata",
+    )
+
+
 def build_segment(
     commits: Sequence[int], checkpoints: Sequence[CheckpointFiles], version: int, address: str
 ) -> LogSegment:

@@ -30,12 +30,24 @@ def records(stats: pl.Series, struct_counts: pl.Series | None) -> pl.Series:
         lambda texts: texts.str.extract(_FIRST_KEY.pattern, 1).cast(pl.Int64, strict=False),
         lambda texts: pl.Series(map(_num_records, texts), dtype=pl.Int64),
     ):
+        if counts.null_count() == stats.null_count():  # without a document there is no count
+            break
         rest = (counts.is_null() & stats.is_not_null()).arg_true()
-        if rest.len():
-            counts = counts.scatter(rest, read(stats.gather(rest)))
+        counts = counts.scatter(rest, read(stats.gather(rest)))
     if struct_counts is not None:
         counts = pl.select(pl.coalesce(counts, struct_counts)).to_series()
     return counts.set(~counts.is_between(0, limits.FILE_ROWS), None).alias("records")
+
+
+def row_counts(statistics: pl.Series, stats: pl.Series) -> pl.Series:
+    """`records` of documents whose statistics were just read, as structs that have `records`."""
+    counts = statistics.struct.unnest()["records"]
+    bounds = counts.min(), counts.max()
+    if not counts.null_count() and all(isinstance(b, int) and 0 <= b <= limits.FILE_ROWS for b in bounds):
+        return counts
+    counts = counts.set(counts > limits.FILE_ROWS, None)
+    rest = (counts.is_null() & stats.is_not_null()).arg_true()
+    return (counts.scatter(rest, records(stats.gather(rest), None)) if rest.len() else counts).alias("records")
 
 
 def _first_count(stats: pl.Expr) -> pl.Expr:

@@ -13,7 +13,9 @@ from lakeview.delta.log.actions import DomainMetadata, Metadata, Protocol, Txn, 
 from lakeview.delta.log.checkpoint_files import CheckpointPiece
 from lakeview.delta.log.commits import Definition, mentions, only, parse_commit
 from lakeview.delta.log.file_actions import (
+    ALWAYS,
     IDENTITY,
+    adds_among,
     backwards,
     columns_of,
     each_frame,
@@ -24,17 +26,15 @@ from lakeview.delta.log.file_actions import (
     unseen,
     with_newer,
 )
-from lakeview.delta.log.log_segment import LogSegment
-from lakeview.delta.log.state import StatisticsReader, with_statistics
+from lakeview.delta.log.log_segment import LogSegment, no_action
+from lakeview.delta.log.state import StatisticsReader, read_together, with_statistics
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import moments
-from lakeview.model.errors import CorruptTableError
 from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS
 from lakeview.model.table_metadata import TableProtocol
 
 _T = TypeVar("_T")
 _PART, _SMALL_TAIL = 4096, 4 << 20
-_ALWAYS = ("key", "path", "deletion_vector", "deleted_records")
 _RETAINED_COLUMNS = frozenset(
     {"size", "modified", "data_change", "partition_values", "records", "tags", "base_row_id",
      "default_row_commit_version"}
@@ -75,9 +75,9 @@ class Replay:
                     older = self._checkpoint.definition
                 protocol, metadata = protocol or older[0], metadata or older[1]
             if protocol is None:
-                raise self._missing("protocol")
+                raise no_action("protocol", self.segment, self._log.storage.root)
             if metadata is None:
-                raise self._missing("metaData")
+                raise no_action("metaData", self.segment, self._log.storage.root)
             if base is not None and not base.listings:
                 self._earlier = None  # it has nothing more to give: no chain of states is retained
             return protocol, metadata
@@ -92,15 +92,6 @@ class Replay:
             if protocol is not None and metadata is not None:
                 break
         return protocol, metadata
-
-    def _missing(self, action: str) -> CorruptTableError:
-        where = "its commits" if self._checkpoint is None else f"checkpoint {self._checkpoint.version} and what follows"
-        return CorruptTableError(
-            f"version {self.version} of {self._log.storage.root} has no {action} action: {where} hold none",
-            fix="restore the first commit or a whole checkpoint from a backup",
-            place=action,
-            kind="missing-protocol" if action == "protocol" else "missing-metadata",
-        )
 
     @property
     def protocol(self) -> Protocol:
@@ -134,7 +125,7 @@ class Replay:
 
         `records` (physical rows) and `stats_parsed` may be asked for; the latter is there if a checkpoint has it.
         """
-        names = [*_ALWAYS, *columns]
+        names = [*ALWAYS, *columns]
         with self._lock:
             for listing in self.listings:
                 if set(names) <= set(listing.columns):
@@ -153,12 +144,16 @@ class Replay:
             return adds
 
     def adds_with_statistics(self, columns: Sequence[str], reader: StatisticsReader) -> pl.DataFrame:
-        """`adds`, and what the reader reads of them as the column `statistics`; nothing is retained."""
+        """`adds`, and what the reader reads of them as the column `statistics`, which is not retained."""
+        base = self._checkpoint
         with self._lock:
+            if self._has_small_tail and (base is None or base.is_small):
+                adds, listing = read_together(self.adds, columns, reader)
+                self._retain(listing)
+                return adds
             tail = self._tail(list(dict.fromkeys([*columns, "stats"])), self.segment.commits)
-            old = None if self._checkpoint is None else once(self._checkpoint.adds_with_statistics(columns, reader))
-            live = rows_where(tail, tail["added"]).drop("added")
-            return with_newer(old, tail, with_statistics(live, columns, reader))
+            old = None if base is None else once(base.adds_with_statistics(columns, reader))
+            return with_newer(old, tail, with_statistics(adds_among(tail), columns, reader))
 
     def adds_and_removes(self, newest: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
         """`adds([])` and `removes(["modified"])`; commits that neither has read yet are decoded once for both.
@@ -170,17 +165,20 @@ class Replay:
             tail = self._tail(columns, self.segment.commits) if newest is None else newest
             if not self.listings and self._carry_state([]) is None:
                 old = None if self._checkpoint is None else once(self._checkpoint.adds([]))
-                self._retain(with_newer(old, tail.select(*_ALWAYS, "added")))
+                self._retain(with_newer(old, tail.select(*ALWAYS, "added")))
             return self.adds([]), self._tombstones(columns, tail)
 
     def small_tail(self, columns: Sequence[str]) -> pl.DataFrame | None:
         """The newest action of each file that the commits after the checkpoint touch, as `each_action`; None where they
         are too many bytes to be decoded at once."""
-        commits = self.segment.commits
-        if sum(self._log.size(version) or 0 for version in commits) > _SMALL_TAIL:
+        if not self._has_small_tail:
             return None
         with self._lock:
-            return self._tail(columns, commits)
+            return self._tail(columns, self.segment.commits)
+
+    @cached_property
+    def _has_small_tail(self) -> bool:
+        return sum(self._log.size(version) or 0 for version in self.segment.commits) <= _SMALL_TAIL
 
     def _retain(self, listing: pl.DataFrame) -> None:
         self.listings = [h for h in self.listings if not set(h.columns) <= set(listing.columns)] + [listing]
@@ -196,7 +194,7 @@ class Replay:
 
     def newest_first(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """`adds` in the reverse order, some files at a time. Commits are decoded in pieces, and nothing is retained."""
-        names = [*_ALWAYS, *columns]
+        names = [*ALWAYS, *columns]
         root, keys = self._log.storage.root, set[bytes]()
         for piece in self._log.each_piece(self.segment.commits[::-1], newest_first=True):
             with self._log.whole_lines():
@@ -231,7 +229,7 @@ class Replay:
         earlier = self._earlier
         if earlier is None:
             return None
-        names = {*_ALWAYS, *columns}
+        names = {*ALWAYS, *columns}
         listing = next((h for h in earlier.listings if names <= set(h.columns)), None)
         return None if listing is None else (earlier, listing.select([c for c in listing.columns if c in names]))
 
