@@ -264,8 +264,9 @@ class Storage(ABC):
 
 def listing_of(entries: Sequence[Entry]) -> pl.DataFrame:
     """LISTING of entries."""
-    columns = zip(*entries, strict=True) if entries else ((), (), ())
-    frame = pl.DataFrame(dict(zip(LISTING, columns, strict=True)), schema={**LISTING, "modified": pl.Int64()})
+    # columns as lists: of tuples polars makes them at four times the cost
+    columns = {name: [entry[place] for entry in entries] for place, name in enumerate(LISTING)}
+    frame = pl.DataFrame(columns, schema={**LISTING, "modified": pl.Int64()})
     return frame.with_columns(moments("modified")).sort("name")
 
 
