@@ -109,7 +109,7 @@ class DeltaTable(Operations, TableDisplay):
 
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES of `_delta_log`, sidecars of its checkpoints among them."""
-        return listed_log(self.log)
+        return listed_log(self.log, has_sidecars=self.log.may_have_sidecars())
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one commit, in the order recorded."""

@@ -233,12 +233,10 @@ def _first_gap(files: Sequence[LogFile], start: int) -> int | None:
 _KINDS = {"commit": "commit", "checkpoint": "checkpoint", "part": "checkpoint", "v2": "checkpoint"}
 
 
-def listed_log(log: LogListing) -> pl.DataFrame:
-    """LOG_FILES, by name. One listing that the log has made already, and one of the sidecars if a checkpoint may have
-    any."""
-    files = log.files
-    frame = files.with_columns(pl.col("kind").replace_strict(_KINDS, default="other")).select(LOG_FILES.names())
-    if not files["kind"].is_in(["v2", "checkpoint"]).any():  # under the classic name one may name sidecars as well
+def listed_log(log: LogListing, *, has_sidecars: bool) -> pl.DataFrame:
+    """LOG_FILES, by name. One listing that the log has made already, and with `has_sidecars` one of the sidecars."""
+    frame = log.files.with_columns(pl.col("kind").replace_strict(_KINDS, default="other")).select(LOG_FILES.names())
+    if not has_sidecars:
         return frame.cast(LOG_FILES)
     sidecars = log.storage.list_from(SIDECARS).select(
         "name", pl.lit("checkpoint").alias("kind"), pl.lit(None, pl.Int64).alias("version"), "size", "modified"

@@ -101,6 +101,15 @@ class TableLog(LogListing):
         }
         return {v: f"sidecar {name} of checkpoint {v} is missing" for v, name in missing.items() if name is not None}
 
+    def may_have_sidecars(self) -> bool:
+        """Whether checkpoints may name sidecars: true of a V2 name. Under the classic name the newest one tells, which
+        a snapshot has read: without a sidecar in it `_sidecars` need not be listed."""
+        kinds = set(self.files["kind"])
+        if "v2" in kinds or "checkpoint" not in kinds:
+            return "v2" in kinds
+        newest = [self.checkpoint(files) for files in super().checkpoints()[-1:]]
+        return any(checkpoint.problem() is not None or checkpoint.sidecars for checkpoint in newest)
+
     def commit(self, version: int) -> Commit:
         """One commit. VersionNotFoundError if its file is not there, CorruptTableError if it cannot be read."""
         return parse_commit(self.commit_bytes(version), version)
