@@ -1,7 +1,7 @@
 """What tells the files of one version, what reads their statistics where the log is read, and what the last reading of
 a checkpoint gave."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import polars as pl
@@ -39,15 +39,18 @@ def with_statistics(adds: pl.DataFrame, columns: Sequence[str], reader: Statisti
     return columns_of(adds, names).hstack([reader.read(adds["stats"], None, adds.height)])
 
 
+def columns_together(columns: Sequence[str]) -> list[str]:
+    """What `read_together` needs of adds, so that a listing comes with these columns and statistics."""
+    return [name for name in dict.fromkeys([*columns, *_LISTING, "stats"]) if name != "records"]
+
+
 def read_together(
-    adds: Callable[[Sequence[str]], pl.DataFrame], columns: Sequence[str], reader: StatisticsReader
+    adds: pl.DataFrame, columns: Sequence[str], reader: StatisticsReader
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`with_statistics` of few files, and their listing, which is asked for next: to read it by itself takes as long as
-    both together (benches/bench_logs.py, all 18 columns' statistics of 100 files)."""
-    names = dict.fromkeys([*columns, *_LISTING, "stats"])
-    frame = adds([name for name in names if name != "records"])
-    statistics = reader.read(frame["stats"], None, frame.height)
-    frame = frame.hstack([row_counts(statistics, frame["stats"])])
+    both together (benches/bench_logs.py, all 18 columns' statistics of 100 files). `adds`: with `columns_together`."""
+    statistics = reader.read(adds["stats"], None, adds.height)
+    frame = adds.hstack([row_counts(statistics, adds["stats"])])
     selections = (*ALWAYS, *columns), (*ALWAYS, *_LISTING, "records")
     result, listing = (columns_of(frame, [c for c in frame.columns if c in names]) for names in selections)
     return result.hstack([statistics]), listing
