@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -15,8 +16,11 @@ from IPython.core.formatters import IPythonDisplayFormatter
 import lakeview as lv
 from lakeview import notebook as nb
 from lakeview.charts.theme import StackedChart
+from lakeview.delta.table import DeltaTable
+from lakeview.iceberg.table import IcebergTable
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.schema import Schema
+from lakeview.sharing.client.table import SharedTable
 from tests.views.story import flights
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -140,3 +144,9 @@ def _executing() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.mark.parametrize("kind", [DeltaTable, IcebergTable, SharedTable])
+def test_help_describes_every_method_of_a_table(kind: type[lv.Table]) -> None:
+    methods = inspect.getmembers(kind, inspect.isfunction)
+    assert not [name for name, method in methods if not name.startswith("_") and not inspect.getdoc(method)]

@@ -51,6 +51,7 @@ class MetadataFrames:
         return versions.schemas(metadata, metadata.current_snapshot_id)
 
     def refs(self) -> pl.DataFrame:
+        """REFS, main first."""
         return refs.refs(self.state.metadata)
 
     def changed_lifetimes(self, columns: Sequence[str]) -> pl.DataFrame:
@@ -69,10 +70,12 @@ class MetadataFrames:
         return state.lifetimes.of(head, None if columns is None else asked_leaves(schema, columns))
 
     def ref_schemas(self, ref: str) -> pl.DataFrame:
+        """SCHEMAS along a branch, or up to a tag, oldest first; VersionNotFoundError."""
         metadata = self.state.metadata
         return versions.schemas(metadata, refs.ref_named(metadata, ref, self.address).snapshot_id)
 
     def snapshot_log(self) -> pl.DataFrame:
+        """SNAPSHOT_LOG, in the order recorded."""
         return refs.snapshot_log(self.state.metadata)
 
     def partition_specs(self) -> pl.DataFrame:
@@ -86,6 +89,7 @@ class MetadataFrames:
         return format_versions(state.metadata, state.metadata_file.path.rpartition("/")[2], state.earlier)
 
     def sort_orders(self) -> pl.DataFrame:
+        """SORT_ORDERS."""
         return sort_orders(self.state.metadata)
 
     def manifests(self, version: int | None = None) -> pl.DataFrame:

@@ -1,1 +1,1 @@
-"""What a table is, free of formats: schema, frames, snapshot, the Table protocol, findings, errors."""
+"""What a table is, free of formats: schema, frames, snapshot, the Table class, findings, errors."""
