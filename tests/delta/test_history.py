@@ -103,6 +103,16 @@ def test_provenance_is_shown_as_recorded(history: DeltaHistory, body: dict[str, 
     assert (row["schema_changed"], row["protocol_changed"]) == (True, True)
 
 
+@pytest.mark.parametrize(("field", "metrics"), [("other", '{"n":1}'), ("operationMetrics", None)])
+def test_text_that_is_no_utf8_hides_only_the_field_of_commit_info_that_has_it(
+    history: DeltaHistory, field: str, metrics: str | None
+) -> None:
+    fields = b'"operation":"WRITE","operationMetrics":{"n":1},"' + field.encode() + b'":{"k":"\xff"}'
+    history.create().raw_commit(b'{"commitInfo":{' + fields + b"}}\n")
+    row = lv.open_table(history.address).history().row(0, named=True)
+    assert (row["operation"], row["metrics"]) == ("WRITE", metrics)
+
+
 def test_of_a_corrupt_commit_nothing_is_known_and_its_flags_are_false(history: DeltaHistory) -> None:
     history.create().raw_commit(b'{"add":{"path"').commit(add("a", size=10, records=1))
     newest, corrupt = lv.open_table(history.address).history().head(2).rows(named=True)

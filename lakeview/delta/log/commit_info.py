@@ -51,7 +51,6 @@ _NEEDLESS = re.compile(rb"""\\[^"\\bfnrt]""")
 def parse_commit_info(raw: bytes) -> CommitInfo:
     """The bytes of a commitInfo action; a field of an unexpected type is left out rather than refused."""
     try:
-        raw.decode()  # what is skipped may be no UTF-8
         return _INFO.decode(raw)
     except _INVALID:
         return _free_form(raw)
@@ -80,10 +79,10 @@ def _free_form(raw: bytes) -> CommitInfo:
 def _compact(raw: bytes) -> str | None:
     if raw in (b"", b"null"):
         return None
-    if len(raw.split(None, 1)) == 1 and (b"\\" not in raw or _NEEDLESS.search(raw) is None):
-        return raw.decode()
-    try:  # white space, at least within values
-        return msgspec.json.encode(msgspec.json.decode(raw)).decode()
+    try:  # what the decoder only skipped may be no UTF-8
+        if len(raw.split(None, 1)) == 1 and (b"\\" not in raw or _NEEDLESS.search(raw) is None):
+            return raw.decode()
+        return msgspec.json.encode(msgspec.json.decode(raw)).decode()  # white space, at least within values
     except _INVALID:
         return None
 
