@@ -12,7 +12,7 @@ from lakeview.delta.log import table_log
 from lakeview.model.config import Config
 from lakeview.model.errors import CorruptTableError
 from tests.builders.actions import Action, add, info, metadata, protocol, remove
-from tests.builders.history import DeltaHistory
+from tests.builders.history import DeltaHistory, log_name
 from tests.builders.opening import open_delta_table
 
 
@@ -65,6 +65,23 @@ def test_a_line_longer_than_a_piece_stays_whole(tmp_path: Path) -> None:
         pieces = [piece for _, piece in table.log.each_piece([1], newest_first=newest_first)]
         assert sorted(b"".join(pieces).splitlines()) == sorted(table.log.commit_bytes(1).splitlines())
     assert sorted(table.snapshot().files["path"]) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("read_bytes", [500, 100_000], ids=["read in ranges", "read at once"])
+def test_a_large_commit_that_is_empty_by_now_is_one_without_actions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_bytes: int
+) -> None:
+    monkeypatch.setattr(table_log, "_READ_BYTES", read_bytes)
+    history = DeltaHistory(tmp_path).create()
+    history.commit(*(add(f"a{i}", records=i) for i in range(20))).commit(add("b", records=1))
+    table = open_delta_table(history)
+    history.write(log_name(1), b"")
+    for newest_first in (False, True):
+        pieces = list(table.log.each_piece([2, 1, 0], newest_first=newest_first))
+        assert [(version, len(data)) for version, data in pieces if version == 1] == [(1, 0)]
+    assert dict(table.log.definitions([2, 1]))[1] == (None, None)
+    assert table.schemas()["version"].to_list() == [0]
+    assert table.files()["path"].to_list() == ["b"]
 
 
 @pytest.mark.parametrize("checkpoint", [None, 0, 1], ids=["commits alone", "checkpoint 0", "checkpoint 1"])

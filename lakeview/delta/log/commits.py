@@ -226,7 +226,8 @@ def read_blocks(read: Callable[[int, int], bytes], size: int, most: int, *, newe
     `read` gives a range of the file: from a byte on, so many bytes.
     """
     rest, starts = b"", range(0, size, most)
-    for start in reversed(starts) if newest_first else starts:
+    order = starts[::-1] if newest_first else starts
+    for start in order:
         data = read(start, min(most, size - start))
         if newest_first:
             data = data + rest
@@ -236,7 +237,7 @@ def read_blocks(read: Callable[[int, int], bytes], size: int, most: int, *, newe
             data = rest + data
             at = _begin(data.rfind(_BETWEEN)) if start != starts[-1] else len(data)
             whole, rest = data[:at], data[at:]
-        if whole:
+        if whole or start == order[-1]:  # of a file that is empty by now, one empty block
             yield whole
 
 
@@ -259,7 +260,7 @@ def _ends(data: bytes, most: int) -> Iterator[int]:
             end = _begin(data.find(_BETWEEN, at + most)) or len(data)
         yield end
         at = end
-    if at < len(data):
+    if at < len(data) or not data:
         yield len(data)
 
 
