@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
+from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.table import DeltaTable
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, LakeviewError, UnsupportedTableError
@@ -278,3 +280,30 @@ def test_two_broken_checkpoints_of_a_version_are_an_error(history: DeltaHistory)
     history.write(log_name(2, "checkpoint.parquet"), b"").remove("_delta_log/_sidecars/part-1.parquet")
     with pytest.raises(LakeviewError, match=r"part-1\.parquet"):
         lv.open_table(history.address).files()
+
+
+def test_what_a_commit_removed_is_looked_for_in_the_sound_one_of_two_checkpoints(history: DeltaHistory) -> None:
+    write_history(history, name=f"checkpoint.{UUID}.parquet", sidecars=2).write(log_name(2, "checkpoint.parquet"), b"")
+    assert lv.open_table(history.address).history()["records_removed"].to_list() == [1]
+
+
+def test_only_the_version_that_is_read_has_the_footers_of_its_two_checkpoints_read(
+    history: DeltaHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.create()
+    for version in range(1, 5):
+        history.commit(add(f"f{version}", records=1)).checkpoint(version)
+        data = parquet_actions([{"checkpointMetadata": {"version": version}}, *history.reconciled(version)], TOP_SHAPE)
+        history.write(log_name(version, f"checkpoint.{UUID}.parquet"), data)
+    checked_versions: set[int] = set()
+    problem = Checkpoint.problem
+
+    def note_version(checkpoint: Checkpoint) -> str | None:
+        checked_versions.add(checkpoint.version)
+        return problem(checkpoint)
+
+    monkeypatch.setattr(Checkpoint, "problem", note_version)
+    table = lv.open_table(history.address)
+    assert table.history(1)["version"].to_list() == [4]
+    assert table.snapshot(at=datetime(2999, 1, 1, tzinfo=UTC)).num_files == 4
+    assert checked_versions == {4}

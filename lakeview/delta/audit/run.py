@@ -191,7 +191,7 @@ def live_files(log: TableLog, version: int) -> pl.DataFrame | None:
     own = next((checkpoint for checkpoint in log.checkpoints() if checkpoint.version == version), None)
     if own is not None:
         with suppress(*UNREADABLE, VersionNotFoundError):
-            return log.checkpoint(own).adds([]).select(IDENTITY)
+            return log.checkpoint(log.sound_checkpoint(own)).adds([]).select(IDENTITY)
     runs = (run for run in read_runs(log, version, version) if version in run.by_version)
     return next((run.live_at(version) for run in runs), None)
 
@@ -221,7 +221,7 @@ def read_runs(log: TableLog, start: int | None = None, end: int | None = None) -
         if run[0] == 0:
             yield Run(log, group, own, pl.DataFrame(schema=EVENTS))
         elif run[0] - 1 in bases:
-            yield _from_checkpoint(log, group, own, log.checkpoint(bases[run[0] - 1]))
+            yield _from_checkpoint(log, group, own, log.checkpoint(log.sound_checkpoint(bases[run[0] - 1])))
         else:
             yield Run(log, group, own, None)
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 from lakeview.delta.log.actions import Metadata, Protocol, table_protocol
 from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commits import Definition
+from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import asks_for_in_commit_times, in_commit_start
 
@@ -71,7 +72,8 @@ def _newest(log: TableLog, which: Callable[[Definition], _Action | None], below:
     of that checkpoint, and so on back; what cannot be read is passed over."""
     end = below
     versions = log.versions()
-    for checkpoint in [*(c for c in reversed(log.checkpoints()) if c.version < below), None]:
+    of_version: dict[int, CheckpointFiles] = {c.version: c for c in log.checkpoints() if c.version < below}
+    for checkpoint in [*reversed(of_version.values()), None]:
         start = -1 if checkpoint is None else checkpoint.version
         after = versions[bisect_right(versions, start) : bisect_left(versions, end)]
         yield from filter(None, (which(definition or (None, None)) for _, definition in log.definitions(after[::-1])))
@@ -79,7 +81,7 @@ def _newest(log: TableLog, which: Callable[[Definition], _Action | None], below:
             end = checkpoint.version + 1
             action = _from_commits(log, which, checkpoint.version)
             if action is None:
-                action = _from_checkpoint(which, log.checkpoint(checkpoint))
+                action = _from_checkpoint(which, log.checkpoint(log.sound_checkpoint(checkpoint)))
             if action is not None:
                 yield action
 
@@ -115,7 +117,7 @@ def read_bases(
     if commits[:1] == [0] and commits[-1] == len(commits) - 1 and not corrupt:
         return bases, problems
     readable = set(commits).difference(corrupt)
-    checkpoints = {c.version: c for c in log.checkpoints()}  # at one version the preferred one comes last
+    checkpoints = {c.version: c for c in log.checkpoints()}
     last: int | None = -1
     for version in sorted(readable.union(checkpoints)):
         if last is not None and version == last + 1 and version in readable:
@@ -124,7 +126,7 @@ def read_bases(
         last = None
         if version in checkpoints:
             try:
-                bases[version] = read(log.checkpoint(checkpoints[version]))
+                bases[version] = read(log.checkpoint(log.sound_checkpoint(checkpoints[version])))
                 last = version
             except UNREADABLE as error:
                 problems[version] = error.message

@@ -48,7 +48,7 @@ def before(log: TableLog, version: int, files: pl.DataFrame) -> pl.DataFrame:
         if not missing.height:
             break
         if isinstance(places, CheckpointFiles):
-            from_checkpoint = in_checkpoint(log.checkpoint(places), missing)
+            from_checkpoint = in_checkpoint(log.checkpoint(log.sound_checkpoint(places)), missing)
             here = from_checkpoint.filter(pl.col("records_before").is_not_null())
         else:
             here = _in_commits(log, places, missing)

@@ -112,7 +112,9 @@ class History:
         `paths`: those of all commits."""
         base = next((c for c in self._log.checkpoints() if c.version >= start - 1), None) if start else None
         later = removals.clear() if base is None else removals.filter(pl.col("version") > base.version)
-        return in_checkpoint(self._log.checkpoint(base), later, paths) if base and later.height else _NOTHING
+        if base is None or not later.height:
+            return _NOTHING
+        return in_checkpoint(self._log.checkpoint(self._log.sound_checkpoint(base)), later, paths)
 
     # -- what happened
 
@@ -198,7 +200,8 @@ class History:
             from_zero = begins_at_zero(self._log, corrupt)
             files = {c.version: c for c in self._log.checkpoints()}
             starts = [None if i == 0 and not from_zero else version for i, version in enumerate(bases)]
-            self._bases = [(first, files[version]) for first, version in zip(starts, bases, strict=True)]
+            read = [self._log.sound_checkpoint(files[version]) for version in bases]
+            self._bases = list(zip(starts, read, strict=True))
             lives = lifetimes_of(*bridge_gaps(bases, self._events, from_zero=from_zero))
             # where a checkpoint cannot be read nothing is cached: it may be restored without a commit
             return lives if self.problems else self._cache("lifetimes", lives)

@@ -1,5 +1,6 @@
 """The files of `_delta_log` to bytes and actions: each commit is read once while it is needed."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -55,23 +56,17 @@ class TableLog(LogListing):
     def segment(self, version: int) -> LogSegment:
         """As `LogListing`; of several checkpoints of one version a sound one."""
         segment = super().segment(version)
-        if (base := segment.checkpoint) is None:
-            return segment
+        base = segment.checkpoint
+        return segment if base is None else replace(segment, checkpoint=self.sound_checkpoint(base))
+
+    def sound_checkpoint(self, files: CheckpointFiles) -> CheckpointFiles:
+        """The checkpoint to read at the version of this one: of several the last that can be a base, if any can. Only
+        where there are several, it costs their footers."""
         with self._lock:
-            same = [c for c in self._versions.checkpoints if c.version == base.version]
-        return replace(segment, checkpoint=self._sound_last(same)[-1])
-
-    def checkpoints(self) -> list[CheckpointFiles]:
-        """As `LogListing`; of several at one version a sound one comes last."""
-        groups = (list(same) for _, same in groupby(super().checkpoints(), key=attrgetter("version")))
-        return [files for same in groups for files in self._sound_last(same)]
-
-    def _sound_last(self, same: list[CheckpointFiles]) -> list[CheckpointFiles]:
-        """Checkpoints of one version, the one to prefer last: the last of those that can be a base, if any can."""
-        if len(same) < 2:
-            return same
-        sound = next((c for c in reversed(same) if self._is_sound(c)), same[-1])
-        return [*(c for c in same if c is not sound), sound]
+            every, version = self._versions.checkpoints, attrgetter("version")
+            start, end = (side(every, files.version, key=version) for side in (bisect_left, bisect_right))
+            same = every[start:end] or [files]
+        return same[-1] if len(same) < 2 else next((c for c in reversed(same) if self._is_sound(c)), same[-1])
 
     def _is_sound(self, files: CheckpointFiles) -> bool:
         with self._lock:
@@ -85,7 +80,8 @@ class TableLog(LogListing):
 
         A footer is read of each; from a remote store several at once.
         """
-        checkpoints = list({c.version: self.checkpoint(c) for c in self.checkpoints()}.values())  # the one preferred
+        every = {c.version: c for c in self.checkpoints()}.values()
+        checkpoints = [self.checkpoint(self.sound_checkpoint(files)) for files in every]
         problems = zip(checkpoints, self.storage.each_ahead(Checkpoint.problem, checkpoints), strict=True)
         reasons = {checkpoint.version: problem for checkpoint, problem in problems if problem is not None}
         return self._missing_sidecars([c for c in checkpoints if c.version not in reasons]) | reasons
