@@ -68,11 +68,13 @@ def write_checkpoint(history: DeltaHistory, groups: list[list[dict[str, Any]]]) 
 def test_opening_reads_the_one_row_group_that_says_what_the_table_is(
     history: DeltaHistory, reads: list[tuple[list[int], list[str]]]
 ) -> None:
-    # of fewer rows than two thousand all row groups are read, sooner than their footer is looked through
+    # of fewer rows than two thousand all row groups are read
     groups = [files(0, 5), files(5, 10), [*files(10, 12), protocol(), metadata()], files(12, 2020)]
     snapshot = write_checkpoint(history, groups).snapshot()
     assert snapshot.schema.names == ["id", "city"]
-    assert reads == [([2], ["metaData", "protocol"])]
+    keys = ["metaData.id", "metaData.schemaString", "protocol.minReaderVersion", "protocol.minWriterVersion"]
+    # the keys of each row group tell, up to the one that has both
+    assert reads == [*(([group], keys) for group in range(3)), ([2], ["metaData", "protocol"])]
     assert snapshot.num_files == 2020
 
 

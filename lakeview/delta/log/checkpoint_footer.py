@@ -67,6 +67,11 @@ class Footer:
         """Whether there is a leaf of this path."""
         return leaf in self._leaves
 
+    @property
+    def is_checked(self) -> bool:
+        """Whether column chunks, and so null counts, can be looked at without a check."""
+        return self._bytes_to_check is None
+
     def check(self) -> None:
         """An error as `check_chunks`, once."""
         if self._bytes_to_check is not None:
@@ -141,7 +146,7 @@ class Footer:
         begins = tuple(f"{leaf}." for leaf in leaves)
         columns = [i for path, i in self._leaves.items() if f"{path}.".startswith(begins)]
         chunks = [self.metadata.row_group(g) for g in groups]
-        if self._bytes_to_check is None:
+        if self.is_checked:
             size = sum(group.column(i).total_uncompressed_size for group in chunks for i in columns)
         else:
             size = sum(group.total_byte_size for group in chunks)

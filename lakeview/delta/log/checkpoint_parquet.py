@@ -97,19 +97,33 @@ class ParquetActions:
         return {kind: actions[kind][: 1 if first else None] for kind in kinds}
 
     def _state_batches(self, file: pq.ParquetFile, keys: Mapping[str, Sequence[str]]) -> Iterator[pa.RecordBatch]:
-        """The columns of these kinds of actions, of the row groups where one of their keys has values; of all row
-        groups of a small file."""
-        kinds = list(keys)
-        metadata = self.footer.metadata
-        if metadata.num_rows > FEW_ROWS:
-            groups = self.footer.groups(*(f"{kind}.{key}" for kind, of in keys.items() for key in of))
+        """The columns of these kinds of actions, of the row groups where one of their keys has values."""
+        for groups in self._state_groups(file, keys):
+            yield from self._state_rows(file, list(keys), groups)
+
+    def _state_groups(self, file: pq.ParquetFile, keys: Mapping[str, Sequence[str]]) -> Iterator[list[int]]:
+        """The row groups where one of these keys has values, some at a time; all of a small file. Before column chunks
+        are checked, the keys of a local file are decoded to tell: most are null, and that takes a tenth of the time."""
+        leaves = [f"{kind}.{key}" for kind, of in keys.items() for key in of]
+        groups = list(range(self.footer.metadata.num_row_groups))
+        if self.footer.metadata.num_rows <= FEW_ROWS:
+            yield groups
+        elif self.footer.is_checked or self._storage.remote:
+            yield self.footer.groups(*leaves)
         else:
-            groups = list(range(metadata.num_row_groups))
-        if kinds and groups:
+            for group in groups:
+                batches = self._state_rows(file, leaves, [group])
+                if any(column.null_count < len(column) for batch in batches for column in batch.columns):
+                    yield [group]
+
+    def _state_rows(
+        self, file: pq.ParquetFile, columns: Sequence[str], groups: Sequence[int]
+    ) -> Iterator[pa.RecordBatch]:
+        if columns and groups:
             # one thread: these are few rows
             size = self.footer.batch_rows(_BATCH_ROWS)
-            batches = file.iter_batches(size, row_groups=groups, columns=kinds, use_threads=False)
-            yield from self._check_batches(batches, kinds, groups)
+            batches = file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
+            yield from self._check_batches(batches, columns, groups)
 
     def leaves(
         self,
