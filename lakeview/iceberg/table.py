@@ -78,22 +78,24 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
         return self.state.metadata.current_snapshot_id
 
     def refresh(self) -> bool:
-        """True if there is a newer metadata file; costs one listing, or one request to its catalog. One opened by its
-        metadata file's address never changes.
+        """True if there is a newer metadata file; costs one listing, or one request to its catalog, whose newest
+        credentials are used from then on. One opened by its metadata file's address never changes.
 
         CorruptTableError if the folder now holds another table, NotATableError if its catalog no longer holds it.
         """
         self.state.history.folder.forget()
         storage, place = self.state.storage, self.state.place
         if self.pointer is not None:
-            storage, place = self.pointer.current(storage, place)
+            storage, place = self.pointer.current()
         elif place.explicit is not None:
             return False
         metadata_file = locate(storage, place)
         with self._lock:
             before = self.state
-            if (storage, metadata_file) == (before.storage, before.metadata_file):
-                return False
+            if before.storage.adopt_credentials(storage):  # so that snapshots read before use them too
+                storage = before.storage
+                if metadata_file == before.metadata_file:
+                    return False
             after = State(storage, place, metadata_file, self.relocate)
             if before.metadata.table_uuid != after.metadata.table_uuid:
                 raise CorruptTableError(

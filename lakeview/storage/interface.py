@@ -90,6 +90,11 @@ class Storage(ABC):
         commit coordinator, where two writers finish one claim. No other bytes take its place."""
         return self.options.get(COORDINATOR) is not None
 
+    def adopt_credentials(self, newer: "Storage") -> bool:
+        """Use the credentials of a store that was opened later for every request from now on; false if that is another
+        store: its root, its configuration or an option that is no credential differs."""
+        return (self.root, self.config, self.options) == (newer.root, newer.config, newer.options)
+
     @abstractmethod
     def entries_from(self, folder: str, start: str = "") -> list[Entry]:
         """The files in a folder whose names are >= start, by name, folders inside it left out."""

@@ -22,7 +22,7 @@ from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, lis
 from lakeview.storage.object_clients import ObjectPlace, client, endpoint_of, split_address
 from lakeview.storage.object_errors import StoreBusyError, translate_errors
 from lakeview.storage.object_files import TAIL, ObjectFile
-from lakeview.storage.options import AZURE, KINDS, normal_options
+from lakeview.storage.options import AZURE, CREDENTIALS, KINDS, normal_options
 from lakeview.storage.retries import with_retries
 
 if TYPE_CHECKING:
@@ -48,6 +48,17 @@ class ObjectStorage(Storage):
 
     def __repr__(self) -> str:  # options hold credentials
         return f"ObjectStorage({self.root!r})"
+
+    def adopt_credentials(self, newer: Storage) -> bool:
+        if not isinstance(newer, ObjectStorage) or self._identity() != newer._identity():
+            return False
+        self.options = newer.options
+        return True
+
+    def _identity(self) -> tuple[object, ...]:
+        """What makes it this store and no other: everything but credentials."""
+        others = {name: value for name, value in self.options.items() if name not in CREDENTIALS}
+        return self.root, self.config, self._endpoint, others
 
     # -- reading
 

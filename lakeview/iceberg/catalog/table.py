@@ -42,7 +42,6 @@ class CatalogPointer:
         self._relocate = relocate
         self._options = dict(storage_options or {})
         self._config = config
-        self._last: TableLocation | None = None
 
     @property
     def address(self) -> str:
@@ -54,9 +53,8 @@ class CatalogPointer:
         for a location that no file has, AccessDeniedError for one outside the allowed roots."""
         return self._open_at(self._client.locate(self._name))
 
-    def current(self, storage: Storage, place: Place) -> tuple[Storage, Place]:
-        """The same; those given if the catalog says what it said before. NotATableError if it holds the table no
-        more."""
+    def current(self) -> tuple[Storage, Place]:
+        """The same, of a table that was opened before. NotATableError if the catalog holds it no more."""
         try:
             location = self._client.locate(self._name)
         except NotATableError as error:
@@ -66,7 +64,7 @@ class CatalogPointer:
                 place=self.address,
                 kind="dropped",
             ) from error
-        return (storage, place) if location == self._last else self._open_at(location)
+        return self._open_at(location)
 
     @property
     def takes_commits(self) -> bool:
@@ -90,7 +88,6 @@ class CatalogPointer:
                 place=self.address,
                 kind=error.kind,
             ) from error
-        self._last = location
         return storage, place
 
     def _place(self, location: str) -> Place:

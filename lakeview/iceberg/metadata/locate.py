@@ -48,8 +48,8 @@ class Pointer(Protocol):
     def address(self) -> str:
         """How the table is named there, for people; without credentials."""
 
-    def current(self, storage: Storage, place: Place) -> tuple[Storage, Place]:
-        """The store and the explicit place of the metadata file that is current; those given if nothing changed."""
+    def current(self) -> tuple[Storage, Place]:
+        """The store, with the newest credentials, and the explicit place of the metadata file that is current."""
 
     @property
     def takes_commits(self) -> bool:
