@@ -1,5 +1,7 @@
 """A metadata file to everything a table keeps of it: places, manifests, history."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from lakeview.iceberg.history import TreeHistory
@@ -18,9 +20,17 @@ from lakeview.storage import Storage
 
 
 class State:
-    """One metadata file and what hangs below it; replaced as a whole by a refresh."""
+    """One metadata file and what hangs below it; replaced as a whole by a refresh. `before`: the state that it
+    replaces, whose manifests stay cached."""
 
-    def __init__(self, storage: Storage, place: Place, file: MetadataFile, relocate: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        place: Place,
+        file: MetadataFile,
+        relocate: Mapping[str, str],
+        before: State | None = None,
+    ) -> None:
         self.storage = storage
         self.relocate = relocate
         self.metadata_file = file
@@ -30,6 +40,8 @@ class State:
         self.locations = Locations(storage.root, self.metadata, relocate)
         self.columns = partition_columns(self.metadata)
         self.tree = Tree(storage, self.locations, self.columns, self.metadata.unreadable_bounds)
+        if before is not None and before.storage is storage:
+            self._share_manifests(before)
         self.history = TreeHistory(storage, self.locations, self.tree, self.metadata)
         self.lifetimes = FileLifetimes(self.tree, self.metadata)
 
@@ -45,6 +57,13 @@ class State:
         """A read of a snapshot's rows with the columns of a schema."""
         files, store = self.files(entry), self.storage
         return Scan(files, self.metadata, schema, self.columns, self.locations, store.root, store.config.roots)
+
+    def _share_manifests(self, before: State) -> None:
+        """Manifests never change once written, as long as it is the same table: only its uuid shows that."""
+        if before.metadata.table_uuid is None or before.metadata.table_uuid != self.metadata.table_uuid:
+            return
+        earlier = before.metadata.snapshots
+        self.tree.share_caches(before.tree, [n for n, s in self.metadata.snapshots.items() if earlier.get(n) == s])
 
     def _parse(self, path: str) -> Metadata:
         return parse_metadata(read_metadata(self.storage, path), path, self.storage.config.max_schema_depth)

@@ -96,7 +96,7 @@ class IcebergTable(Operations, MetadataFrames, TableDisplay):
                 storage = before.storage
                 if metadata_file == before.metadata_file:
                     return False
-            after = State(storage, place, metadata_file, self.relocate)
+            after = State(storage, place, metadata_file, self.relocate, before)
             if before.metadata.table_uuid != after.metadata.table_uuid:
                 raise CorruptTableError(
                     f"{self.address} was the table {before.metadata.table_uuid} and is {after.metadata.table_uuid} now",

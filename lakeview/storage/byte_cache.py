@@ -50,6 +50,11 @@ class ByteBoundedCache(Generic[K, V]):
             while self._bytes > self._max_bytes and len(self._values) > 1:
                 self._bytes -= self._values.popitem(last=False)[1][1]
 
+    def keys(self) -> set[K]:
+        """The keys of all values that are there."""
+        with self._lock:
+            return set(self._values)
+
     def __len__(self) -> int:
         return len(self._values)
 

@@ -14,7 +14,7 @@ from lakeview.iceberg.table import IcebergTable
 from lakeview.model.config import Config
 from lakeview.model.errors import CorruptTableError
 from lakeview.storage import open_storage
-from tests.builders.catalogs import RestState, newest, rest_catalog, table
+from tests.builders.catalogs import FIELDS, RestState, newest, rest_catalog, table
 from tests.builders.iceberg import IcebergHistory
 from tests.builders.object_server import ObjectServer, object_server
 from tests.builders.opening import open_iceberg_table
@@ -93,6 +93,27 @@ def test_other_credentials_are_used_and_nothing_is_read_again(
     assert server.session_tokens == {"token-1"}, "by the scan that began before too"
 
 
+def test_newer_metadata_costs_itself_and_the_manifests_that_are_new(
+    state: RestState, server: ObjectServer, history: IcebergHistory, manifests: Counter[str]
+) -> None:
+    opened_table = open_iceberg_table(ORDERS)
+    snapshot = opened_table.snapshot()
+    assert read(opened_table) == (3, 3)
+    history.append("f3", [{"id": 3}])
+    server.copy(history.root, "s3://lake-0/wh/orders")
+    state.tables["sales", "orders"], state.config = location(history), vended(server, 1)
+    server.requests.clear()
+    server.session_tokens.clear()
+    manifests.clear()
+    assert opened_table.refresh()
+    assert server.count() == {"GET": 1}
+    assert read(opened_table) == (4, 4)
+    assert server.count() == {"GET": 3}, "its manifest list and its manifest"
+    assert len(manifests) == 1
+    assert snapshot.statistics().height == 3
+    assert server.session_tokens == {"token-1"}
+
+
 def test_the_same_address_at_another_endpoint_is_another_store(
     state: RestState, server: ObjectServer, history: IcebergHistory
 ) -> None:
@@ -133,6 +154,45 @@ def test_metadata_that_could_not_be_read_is_read_by_the_next_refresh(
     server.buckets["lake-0"][key] = stored
     assert opened_table.refresh()
     assert read(opened_table) == (4, 4)
+
+
+# -- which manifests stay cached
+
+
+def test_an_append_to_a_folder_costs_one_manifest(history: IcebergHistory, manifests: Counter[str]) -> None:
+    opened_table = open_iceberg_table(history)
+    assert read(opened_table) == (3, 3)
+    manifests.clear()
+    history.append("f3", [{"id": 3}])
+    assert opened_table.refresh()
+    assert read(opened_table) == (4, 4)
+    assert len(manifests) == 1
+
+
+def test_manifests_are_decoded_again_for_other_partition_columns(
+    history: IcebergHistory, manifests: Counter[str]
+) -> None:
+    opened_table = open_iceberg_table(history)
+    assert read(opened_table) == (3, 3)
+    manifests.clear()
+    history.partition_by((1, "identity", "id")).append("f3", [{"id": 3}])
+    assert opened_table.refresh()
+    assert opened_table.files()["partition"].to_list() == [*[{"id": None}] * 3, {"id": 3}]
+    assert len(manifests) == 4
+
+
+def test_manifests_are_decoded_again_without_a_uuid(tmp_path: Path, manifests: Counter[str]) -> None:
+    """Nothing shows that it is the same table."""
+    history = IcebergHistory(tmp_path / "t", FIELDS, version=1, location=str(tmp_path / "t"))
+    del history.document["table-uuid"]
+    history.append("f0", [{"id": 0}])
+    opened_table = open_iceberg_table(history)
+    assert read(opened_table) == (1, 1)
+    manifests.clear()
+    history.append("f1", [{"id": 1}])
+    assert opened_table.refresh()
+    assert read(opened_table) == (2, 2)
+    assert len(manifests) == 2
 
 
 # -- which options are credentials

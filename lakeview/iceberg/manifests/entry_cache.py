@@ -61,6 +61,11 @@ class EntryCache:
         self._slices |= {key: (number, each.start, each.length) for key, each in slices.items()}
         return slices
 
+    def forget_evicted(self) -> None:
+        """Drop the keys of rows that were evicted: they would accumulate over the states of a table."""
+        numbers = self._batches.keys()
+        self._slices = {key: slice_ for key, slice_ in self._slices.copy().items() if slice_[0] in numbers}
+
 
 def frames_of(slices: Iterable[Slice]) -> list[pl.DataFrame]:
     """The rows of slices in their order, neighbours of one batch as one frame: thousands are slow to concatenate."""

@@ -1,5 +1,7 @@
 """Manifest lists and manifests to their bytes: many at once, and the error of one that cannot be read."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -29,6 +31,10 @@ class ManifestFiles:
         self._storage = storage
         self._locations = locations
         self._cache = SmallFiles(_CACHE_BYTES, len)
+
+    def share_cache(self, earlier: ManifestFiles) -> None:
+        """Use the cache of an earlier state of the table, in the same store."""
+        self._cache = earlier._cache
 
     def read(self, path: str, what: str) -> bytes:
         """The bytes of a file; `what` it is, for errors. CorruptTableError ("missing-file") for one that is gone, or in

@@ -1,5 +1,7 @@
 """A snapshot to its manifests and their entries: each file read once, several at a time, and cached."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -65,6 +67,17 @@ class Tree:
         self._lists: dict[int, pl.DataFrame] = {}
         self._entries = EntryCache(_CACHED_BYTES)
         self._metrics = EntryCache(_CACHED_METRICS)
+
+    def share_caches(self, earlier: Tree, snapshots: Sequence[int]) -> None:
+        """Use what an earlier state of the table has cached, in the same store: the lists of these snapshots, the bytes
+        of small files, and entries where the same columns are decoded."""
+        lists = earlier._lists.copy()
+        self._lists = {number: lists[number] for number in snapshots if number in lists}
+        self._files.share_cache(earlier._files)
+        if (self._columns, set(self._unreadable)) == (earlier._columns, set(earlier._unreadable)):
+            self._entries, self._metrics = earlier._entries, earlier._metrics
+            self._entries.forget_evicted()
+            self._metrics.forget_evicted()
 
     @cached_property
     def _empty(self) -> pl.DataFrame:  # on first use: it takes as long as opening a table
