@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 import lakeview as lv
+from lakeview.delta.log.actions import Metadata
+from lakeview.delta.log.definition_cache import DefinitionCache
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from tests.builders.actions import add, info, metadata, protocol, remove, struct
 from tests.builders.history import DeltaHistory, log_name, parquet_actions
@@ -61,6 +63,17 @@ def test_a_version_has_its_schema_whatever_of_the_log_was_read_before(history: D
     assert table.snapshot(1).schema == table.snapshot(0).schema
     with pytest.raises(CorruptTableError, match="line 1"):
         _ = table.snapshot(1).files
+
+
+def test_definitions_of_commits_are_cached_up_to_a_size_and_read_again_beyond_it(history: DeltaHistory) -> None:
+    many = DefinitionCache()
+    many.put({version: (None, Metadata(schema_string="x" * (6 << 20))) for version in range(5)} | {5: (None, None)})
+    assert list(many.of(range(6))) == [5, 3, 4], "two of 6 MiB in 16; without an action they cost nothing"
+    history.create()
+    for version in range(1, 5):
+        history.commit(metadata(configuration={"n": str(version) * (6 << 20)}))
+    table = lv.open_table(history.address)
+    assert [table.snapshot(version).properties["n"][0] for version in (4, 1, 3, 2, 1)] == ["4", "1", "3", "2", "1"]
 
 
 def test_a_part_that_is_unknown_makes_the_sum_unknown(history: DeltaHistory) -> None:

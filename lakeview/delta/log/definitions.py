@@ -88,7 +88,7 @@ def _newest(log: TableLog, which: Callable[[Definition], _Action | None], below:
 
 def _from_commits(log: TableLog, which: Callable[[Definition], _Action | None], version: int) -> _Action | None:
     """What is in force at a version, if the commits read so far have it: then no checkpoint is read."""
-    while (definition := log.known_definitions.get(version)) is not None:
+    while (definition := log.known_definitions.of([version]).get(version)) is not None:
         if (action := which(definition)) is not None:
             return action
         version -= 1

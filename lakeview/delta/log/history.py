@@ -105,7 +105,7 @@ class History:
             *(pl.when(nothing).then(0).otherwise(name).alias(name) for name in SUMS),
         )
         self._rows = pl.concat([self._rows, rows.select(_ROWS.names())]).unique("version", keep="last").sort("version")
-        self._log.known_definitions.update({head.version: head.definition for head in heads} | dict.fromkeys(reasons))
+        self._log.known_definitions.put({head.version: head.definition for head in heads} | dict.fromkeys(reasons))
 
     def _at_base(self, paths: pl.Series, start: int, removals: pl.DataFrame) -> pl.DataFrame:
         """KNOWN_FILES of the oldest complete checkpoint that a run of commits goes on from, for those removed later.

@@ -12,6 +12,7 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commit_info import CommitInfo
 from lakeview.delta.log.commits import Commit, Definition, cut_pieces, mentions, parse_commit, read_blocks
+from lakeview.delta.log.definition_cache import DefinitionCache
 from lakeview.delta.log.listing import LogListing
 from lakeview.delta.log.log_segment import CheckpointFiles, LogSegment
 from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, commit_name
@@ -43,7 +44,7 @@ class TableLog(LogListing):
         self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
         self._sound: dict[tuple[str, ...], bool] = {}
         self._last_listing = LastListing()
-        self.known_definitions: dict[int, Definition | None] = {}
+        self.known_definitions = DefinitionCache()
         """What `definitions` gives of the commits that were read for it, or for something else."""
 
     def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
@@ -227,19 +228,19 @@ class TableLog(LogListing):
     def definitions(self, versions: Sequence[int]) -> Iterator[tuple[int, Definition | None]]:
         """The last protocol and the last metaData action of each of these commits, None for one that is corrupt. Each
         commit is searched as bytes once, and parsed if it may hold one. Other errors as `commit`."""
-        missing = [v for v in versions if v not in self.known_definitions]
-        pieces = groupby(self.each_piece(missing), key=itemgetter(0))
-        unread = set(missing)
+        definitions = self.known_definitions.of(versions)
+        pieces = groupby(self.each_piece([v for v in versions if v not in definitions]), key=itemgetter(0))
         for version in versions:
-            if version in unread:
+            if version not in definitions:
                 _, own = next(pieces)
                 try:
-                    self.known_definitions[version] = _definition(own)
+                    definitions[version] = _definition(own)
                 except CorruptTableError as error:
                     if error.kind != "corrupt-commit":
                         raise
-                    self.known_definitions[version] = None
-            yield version, self.known_definitions[version]
+                    definitions[version] = None
+                self.known_definitions.put({version: definitions[version]})
+            yield version, definitions[version]
 
     def definition(self, version: int) -> Definition:
         """What `definitions` gives of one commit, whose other lines may be corrupt; errors as `commit`."""
