@@ -27,7 +27,7 @@ from lakeview.delta.log.file_actions import (
     with_newer,
 )
 from lakeview.delta.log.log_segment import LogSegment, no_action
-from lakeview.delta.log.state import StatisticsReader, columns_together, read_together, with_statistics
+from lakeview.delta.log.state import StatisticsReader, listing_columns, listing_with_statistics, with_statistics
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import moments
 from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS
@@ -148,7 +148,7 @@ class Replay:
         base = self._checkpoint
         with self._lock:
             if self._has_small_tail and (base is None or base.is_small):
-                adds, listing = read_together(self.adds(columns_together(columns)), columns, reader)
+                adds, listing = listing_with_statistics(self.adds(listing_columns(columns)), columns, reader)
                 self._retain(listing)
                 return adds
             tail = self._tail(list(dict.fromkeys([*columns, "stats"])), self.segment.commits)

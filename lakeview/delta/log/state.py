@@ -39,16 +39,16 @@ def with_statistics(adds: pl.DataFrame, columns: Sequence[str], reader: Statisti
     return columns_of(adds, names).hstack([reader.read(adds["stats"], None, adds.height)])
 
 
-def columns_together(columns: Sequence[str]) -> list[str]:
-    """What `read_together` needs of adds, so that a listing comes with these columns and statistics."""
+def listing_columns(columns: Sequence[str]) -> list[str]:
+    """What `listing_with_statistics` needs of adds, so that a listing comes with these columns and statistics."""
     return [name for name in dict.fromkeys([*columns, *_LISTING, "stats"]) if name != "records"]
 
 
-def read_together(
+def listing_with_statistics(
     adds: pl.DataFrame, columns: Sequence[str], reader: StatisticsReader
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`with_statistics` of few files, and their listing, which is asked for next: to read it by itself takes as long as
-    both together (benches/bench_logs.py, all 18 columns' statistics of 100 files). `adds`: with `columns_together`."""
+    both together (benches/bench_logs.py, all 18 columns' statistics of 100 files). `adds`: with `listing_columns`."""
     statistics = reader.read(adds["stats"], None, adds.height)
     frame = adds.hstack([row_counts(statistics, adds["stats"])])
     selections = (*ALWAYS, *columns), (*ALWAYS, *_LISTING, "records")
