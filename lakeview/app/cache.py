@@ -16,7 +16,6 @@ import streamlit as st
 
 import lakeview as lv
 from lakeview.discovery import TABLES
-from lakeview.inspection.absent_columns import complete_statistics
 from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import CorruptTableError, LakeviewError
 from lakeview.model.memory import Memory, Place, memoize
@@ -158,11 +157,6 @@ def is_recreated(address: str) -> bool:
 def frames(address: str, latest: int, ref: str | None = None) -> TableFrames:
     """The frames of a table up to its latest version, in the memory of this server."""
     return TableFrames(table(address), latest, ref, address=address, memory=memory(), clock=now)
-
-
-def statistics(address: str, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """STATISTICS at a version, of these columns or all."""
-    return complete_statistics(frames(address, table(address).latest_version), version, columns)
 
 
 @st.cache_data(ttl=60, max_entries=32, show_spinner=False)

@@ -20,7 +20,7 @@ MAX_SCHEMAS = 200
 """The newest schemas of a table, more of which are not read."""
 
 
-@cache_answer("latest", entries=64)
+@cache_answer("latest", "ref", entries=64)
 def complete_statistics(frames: TableFrames, version: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """STATISTICS at a version, of these columns or all; files that were written before a column are null there."""
     return _with_absent_columns(frames, frames.snapshot(version), frames.recorded_statistics(version, columns))

@@ -55,7 +55,7 @@ class ClusteringAnswers:
 class StatisticsAnswers(HistoryAnswers):
     """What the statistics of one version of a table show."""
 
-    @cache_answer("version", "branch")
+    @cache_answer("version", "branch", "frames.ref")
     def columns(self) -> ColumnAnswers:
         """What the statistics of all columns show of this version: null shares and ranges."""
         snapshot = self.snapshot
@@ -69,7 +69,7 @@ class StatisticsAnswers(HistoryAnswers):
         )
         return ColumnAnswers(tree, shares)
 
-    @cache_answer("version", "branch")
+    @cache_answer("version", "branch", "frames.ref")
     def clustering(self) -> ClusteringAnswers:
         """How well the files of this version are clustered by each column: how its ranges overlap; of very many files
         those of a sample, scaled up."""
@@ -107,7 +107,7 @@ class StatisticsAnswers(HistoryAnswers):
         rows = statistics.select(path="_path").join(files, on="path", how="left", maintain_order="left")
         return contradictions(statistics, rows["records"])
 
-    @cache_answer("version", "branch", entries=16)
+    @cache_answer("version", "branch", "frames.ref", entries=16)
     def constraints(self) -> views.quality.verdicts.ConstraintVerdicts:
         """What the statistics prove of the table's own constraints; of a huge table of the first ones."""
         snapshot = self.snapshot

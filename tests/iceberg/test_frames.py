@@ -15,6 +15,8 @@ from lakeview.iceberg.manifests.frames import manifest_files
 from lakeview.iceberg.manifests.manifest_lists import MANIFESTS as LISTED
 from lakeview.iceberg.manifests.partitions import partition_columns
 from lakeview.iceberg.metadata.table_metadata import parse_metadata
+from lakeview.inspection.absent_columns import complete_statistics
+from lakeview.inspection.frames import TableFrames
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.frames import (
     FORMAT_VERSIONS,
@@ -25,6 +27,7 @@ from lakeview.model.frames import (
     SORT_ORDERS,
     STATISTICS_FILES,
 )
+from lakeview.model.memory import Memory
 from tests.builders.iceberg import single
 from tests.builders.iceberg_branches import BranchedHistory
 from tests.builders.iceberg_metadata import document, snapshot, text
@@ -103,6 +106,25 @@ def test_schemas_follow_the_branch_asked_for(history: BranchedHistory) -> None:
     assert table.ref_schemas("audit")["version"].to_list() == [1001, 1003]
     history.tag("before")
     assert open_iceberg_table(history).ref_schemas("main")["version"].to_list() == [1001, 1002]
+
+
+def test_a_column_that_files_of_a_branch_lack_is_null_there_whichever_branch_was_asked_before(
+    history: BranchedHistory,
+) -> None:
+    history.append("a", [ROW])
+    history.branch("audit")
+    with history.on("audit"):
+        early = history.append("b", [ROW])
+    history.evolve([*FIELDS, {"id": 90, "name": "more", "required": False, "type": "long"}])
+    history.append("c", [ROW])
+    with history.on("audit"):
+        history.append("d", [ROW])
+    table, memory = open_iceberg_table(history), Memory()
+    nulls = []
+    for ref in (None, "audit"):
+        statistics = complete_statistics(TableFrames(table, 1004, ref, memory=memory), 1004, ["more"])
+        nulls += statistics.filter(pl.col("_path") == early)["more"].struct.field("null_count").to_list()
+    assert nulls == [None, 1], "unknown along main, which never had the file"
 
 
 def test_a_ref_that_is_not_there_is_named_with_those_that_are(history: BranchedHistory) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, downloads, selection
+from lakeview.app import columns, downloads, selection
 from lakeview.app.cache import cache_values
 from lakeview.app.components import dark, escape, fold, frame, grid, nothing, stack, tile
 from lakeview.app.null_shares import absent_column
@@ -18,7 +18,7 @@ from lakeview.app.row_links import pick_link, row_link
 from lakeview.app.session import OpenTable
 from lakeview.app.table_cells import Column
 from lakeview.app.widths import HALF
-from lakeview.inspection.absent_columns import absent_shares
+from lakeview.inspection.absent_columns import absent_shares, complete_statistics
 from lakeview.model.errors import VersionNotFoundError
 from lakeview.model.printable import first_few
 from lakeview.model.snapshot import Snapshot
@@ -205,11 +205,11 @@ def shifts(now: OpenTable, pair: Pair) -> pl.DataFrame:
     return _shifts(now, pair.before.version, pair.after.version)
 
 
-@cache_values(16, of=("branch",))
+@cache_values(16, of=("latest", "ref", "branch"))
 def _shifts(now: OpenTable, before: int, after: int) -> pl.DataFrame:
-    old, new = (cache.statistics(now.address, version) for version in (before, after))
+    old, new = (complete_statistics(now.frames, version) for version in (before, after))
     base, current = now.frames.snapshot(before), now.frames.snapshot(after, now.branch)
-    absent = absent_shares(cache.frames(now.address, now.table.latest_version), current, new)
+    absent = absent_shares(now.frames, current, new)
     return views.compare.statistics.statistics_shift(base, current, old, new, absent)
 
 

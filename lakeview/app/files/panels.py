@@ -7,13 +7,14 @@ import polars as pl
 import streamlit as st
 
 from lakeview import views
-from lakeview.app import cache, columns, downloads
+from lakeview.app import columns, downloads
 from lakeview.app.answers import file_layout
 from lakeview.app.cache import cache_values
 from lakeview.app.components import escape, frame, grid, heading_row, tile, unknown_name
 from lakeview.app.row_links import row_pick
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice, link_widget, page_number
+from lakeview.inspection.absent_columns import complete_statistics
 from lakeview.model.partition_texts import unescape_text
 from lakeview.model.schema import leaf_name
 
@@ -151,7 +152,7 @@ def _page(now: OpenTable, choice: Filters, order: str, column: str | None, numbe
         (number - 1) * PAGE,
         PAGE,
         lifetimes=now.frames.lifetimes,
-        statistics=None if column is None else cache.statistics(now.address, now.version, (column,)),
+        statistics=None if column is None else complete_statistics(now.frames, now.version, [column]),
         column=column,
     )
 

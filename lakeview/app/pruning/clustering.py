@@ -3,12 +3,13 @@
 import polars as pl
 
 from lakeview import charts, views
-from lakeview.app import cache, columns, downloads
+from lakeview.app import columns, downloads
 from lakeview.app.cache import cache_values
 from lakeview.app.components import dark, escape, fold, frame, heading_row, nothing, stack, unknown_name
 from lakeview.app.session import OpenTable
 from lakeview.app.widget_state import choice
 from lakeview.app.widths import HALF, NAME
+from lakeview.inspection.absent_columns import complete_statistics
 
 NOTE = "files that a filter for one value opens: blue by their range, orange for lack of min and max"
 COLUMN = "column"
@@ -74,9 +75,9 @@ def depth_picture(now: OpenTable, column: str) -> None:
         )
 
 
-@cache_values(32, of=("version",))
+@cache_values(32, of=("version", "latest", "ref"))
 def _profile(now: OpenTable, column: str) -> pl.DataFrame:
-    statistics = cache.statistics(now.address, now.version, (column,))
+    statistics = complete_statistics(now.frames, now.version, [column])
     return views.pruning.clustering.depth_profile(statistics, now.snapshot.files, column)
 
 
