@@ -157,7 +157,6 @@ def test_each_of_several_errors_of_a_page_has_its_button(tmp_path: Path, monkeyp
         raise StoreUnavailableError("the store does not answer", fix="try again")
 
     app = open_page("data", tables.good(tmp_path / "own"), tab="Profile")
-    monkeypatch.setattr(cache, "statistics", silent)
     monkeypatch.setattr(OpenTable, "snapshot", property(silent))
     app.run()
     assert not app.exception
