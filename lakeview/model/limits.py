@@ -53,3 +53,13 @@ CATALOG_NAMESPACES = 10_000
 
 CATALOG_PAGES = 10_000
 """Pages of one listing of a catalog."""
+
+CATALOG_ANSWER_BYTES = 128 << 20
+"""Bytes of a REST catalog's answers to one question once inflated: of a table, whose metadata most send along, or of
+all listings of the catalog."""
+
+CATALOG_ANSWER_SECONDS = 300
+"""How long one answer of a REST catalog may take to its end."""
+
+CATALOG_LISTING_SECONDS = 3600
+"""How long all listings of a catalog may take together."""

@@ -7,7 +7,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -80,13 +80,15 @@ class RestState:
     requests: Counter[str] = field(default_factory=Counter)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _SilentHandler(BaseHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (http.server's word)
+        """Nothing on the console."""
+
+
+class _Handler(_SilentHandler):
     """The part of the REST catalog specification that finding tables needs."""
 
     state: ClassVar[RestState]
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (http.server's word)
-        """Nothing on the console."""
 
     def do_GET(self) -> None:
         self._send(self._answer())
@@ -259,6 +261,25 @@ def rest_catalog(state: RestState) -> Iterator[str]:
     """The address of a REST catalog on this machine that holds `state`, which may be changed while it runs."""
     with http_server(type("Handler", (_Handler,), {"state": state})) as address:
         yield address
+
+
+@contextmanager
+def dripping_server(beginning: bytes) -> Iterator[str]:
+    """The address of a server whose answers go on, a byte now and then, until the block ends."""
+    ended = threading.Event()
+
+    class Handler(_SilentHandler):
+        def do_GET(self) -> None:
+            self.wfile.write(beginning)
+            with suppress(OSError):  # the client has left
+                while not ended.wait(0.02):
+                    self.wfile.write(b" ")
+
+    with http_server(Handler) as address:
+        try:
+            yield address
+        finally:
+            ended.set()
 
 
 @contextmanager

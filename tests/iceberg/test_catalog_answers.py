@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 
 import lakeview as lv
-from lakeview.model.errors import AccessDeniedError, InvalidRequestError, MissingExtraError
-from tests.builders.catalogs import RestState, newest, refusal, rest_catalog, table
+from lakeview.model.errors import (
+    AccessDeniedError,
+    InvalidRequestError,
+    MissingExtraError,
+    StoreUnavailableError,
+)
+from tests.builders.catalogs import RestState, dripping_server, newest, refusal, rest_catalog, table
 
 ORDERS = "catalog://prod/sales.orders"
 
@@ -170,3 +175,38 @@ def test_a_token_that_the_catalog_gave_is_not_shown(state: RestState) -> None:
     state.answer_at = "/tables/", refusal(403, "ForbiddenException", "not with Bearer short")
     with pytest.raises(AccessDeniedError, match=r"ForbiddenException: not with Bearer \*\*\*\n"):
         opened_table.refresh()
+
+
+def test_an_answer_that_is_too_large_is_refused(state: RestState, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.model.limits.CATALOG_ANSWER_BYTES", 1 << 20)
+    state.raw = b'{"defaults": {}, "overrides": {}, "more": "' + b"x" * (1 << 20) + b'"}'
+    with pytest.raises(InvalidRequestError, match="the catalog prod answers one question with more than 1 MiB"):
+        ids()
+
+
+def test_all_answers_to_a_listing_are_limited_together(state: RestState, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.model.limits.CATALOG_ANSWER_BYTES", 3000)
+    state.page = 1
+    state.tables = {("sales", f"t{number}"): None for number in range(60)}
+    with pytest.raises(InvalidRequestError, match="answers one question with more than"):
+        lv.find_tables("catalog://prod")
+
+
+BEGINNINGS = {"a header": b"HTTP/1.0 200 OK\r\nX-Long: ", "a body": b"HTTP/1.0 200 OK\r\n\r\n"}
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=list(BEGINNINGS))
+def test_an_answer_that_does_not_end_is_an_error(beginning: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server never falls silent for as long as a socket waits."""
+    monkeypatch.setattr("lakeview.model.limits.CATALOG_ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr("lakeview.storage.retries.back_off", lambda *_, **__: None)
+    with dripping_server(beginning) as address:
+        monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
+        with pytest.raises(StoreUnavailableError, match="the catalog prod did not answer: its answer did not end"):
+            ids()
+
+
+def test_a_listing_that_takes_too_long_is_an_error(state: RestState, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeview.model.limits.CATALOG_LISTING_SECONDS", 0)
+    with pytest.raises(StoreUnavailableError, match="its answer did not end in time"):
+        lv.find_tables("catalog://prod")

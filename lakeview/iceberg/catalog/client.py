@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -79,7 +79,7 @@ class CatalogClient:
         return self._ask_about(address, lambda: bool(change_table(address.names, change)), attempts=1)
 
     def _ask_about(self, address: CatalogAddress, action: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
-        with self._lock:
+        with self._question(_ATTEMPTS * limits.CATALOG_ANSWER_SECONDS):
             try:
                 return self._ask(action, attempts)
             except _AboutNamesError as error:
@@ -91,7 +91,7 @@ class CatalogClient:
 
         Two requests for each namespace. NotATableError if there is no such namespace.
         """
-        with self._lock:
+        with self._question(limits.CATALOG_LISTING_SECONDS):
             try:
                 names = self._table_names(below) if below else []
             except _AboutNamesError:
@@ -104,6 +104,14 @@ class CatalogClient:
     def close(self) -> None:
         """Give back its connections."""
         self._catalog.close()
+
+    @contextmanager
+    def _question(self, seconds: float) -> Iterator[None]:
+        """One question at a time; answers of a REST catalog to it may take so long together."""
+        with self._lock:
+            if (allowance := getattr(self._catalog, "allowance", None)) is not None:
+                allowance.renew(seconds)
+            yield
 
     def _table_names(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
         names = self._ask(lambda: self._catalog.list_tables(namespace))

@@ -6,11 +6,11 @@ that opens files from the table's properties, which any writer of the table may 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.rest.auth import AuthManager
 from pyiceberg.catalog.rest.response import _handle_non_200_response
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
@@ -21,14 +21,12 @@ from pyiceberg.exceptions import (
 )
 from requests import HTTPError, Response, Session
 
+from lakeview.iceberg.catalog.bounded_http import Allowance, bound_answers
 from lakeview.model import limits
 from lakeview.model.errors import InvalidRequestError
 
 T = TypeVar("T")
 P = TypeVar("P", "NamespacesPage", "TablesPage")
-
-_SECONDS = (10, 60)
-"""How long a connection and an answer may take: pyiceberg itself waits for ever."""
 
 _OK, _CONFLICT = 200, 409
 """The status of a change that is made, and of one whose requirements are not met."""
@@ -85,8 +83,12 @@ class TablesPage(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class LocatingRestCatalog(RestCatalog):
-    """pyiceberg's REST catalog, whose requests end in time, which tells where a table is without reading it,
+    """pyiceberg's REST catalog, whose answers are limited, which tells where a table is without reading it,
     and changes one without its model."""
+
+    def __init__(self, name: str, **properties: str) -> None:
+        self.allowance = Allowance(name)
+        super().__init__(name, **properties)
 
     def locate(self, names: Sequence[str]) -> LoadedTable:
         """Where a table's metadata lies. One request."""
@@ -190,8 +192,12 @@ class LocatingRestCatalog(RestCatalog):
 
     def _create_session(self) -> Session:
         session = super()._create_session()
-        session.request = partial(session.request, timeout=_SECONDS)  # type: ignore[method-assign]  # of this object
+        bound_answers(session, self.allowance)
         return session
+
+    def _create_legacy_oauth2_auth_manager(self, session: Session) -> AuthManager:
+        bound_answers(session, self.allowance)  # which asks for a token at once
+        return super()._create_legacy_oauth2_auth_manager(session)
 
 
 def _raise_refusal(answer: Response, missing: type[Exception]) -> None:
