@@ -1,4 +1,5 @@
-"""A root to the tables below it, and a path inside a table to the table: by names of files alone, none is opened."""
+"""A root to the tables below it, and a path inside a table to the table: by names of files. Only a metadata file that
+may be that of an Iceberg view is opened."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import polars as pl
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.iceberg.catalog.address import is_catalog_address
 from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
+from lakeview.iceberg.metadata.locate import describes_view
 from lakeview.model.arguments import address_of, count_of
 from lakeview.model.config import Config
 from lakeview.model.errors import InvalidRequestError, LakeviewError, NotATableError
@@ -33,8 +35,13 @@ _HIDDEN = r"(?:^|/)[_.][^/]*"
 _MARKS = {format_: rf"^(?:(.+)/)?{folder}/{name.pattern}" for format_, (folder, name) in _LOGS.items()}
 """What is below every table of a format; the first group is the table's folder."""
 
+_TABLE_ALONE = re.compile(r"(?:[^/]*\.avro|version-hint\.text)$")
+"""Names beside metadata files that a view never has: manifests, and the hint of a folder without a catalog."""
+
+_WITH_TABLE_ALONE = rf"^(?:(.+)/)?{METADATA_FOLDER}/{_TABLE_ALONE.pattern}"
+
 MOST_LOOKED = 200
-"""So many folders are looked into where tables are found by depth."""
+"""So many folders are looked into where tables are found by depth, and so many metadata files for views."""
 
 MOST_ABOVE = 12
 """So many folders above an address that is no table may hold the table that it lies in: a path has few more."""
@@ -103,12 +110,17 @@ def _all_tables(storage: Storage) -> pl.DataFrame:
     """The name and format of every table, the root's name empty."""
     names = storage.names(dict(_LOGS.values()))
     frames = [
-        names.to_frame("name")
-        .filter(pl.col("name").str.contains(pattern))
-        .select(pl.col("name").str.extract(pattern, 1).fill_null(""), pl.lit(format_).alias("format"))
+        names.to_frame("path")
+        .filter(pl.col("path").str.contains(pattern))
+        .select("path", pl.col("path").str.extract(pattern, 1).fill_null("").alias("name"), format=pl.lit(format_))
         for format_, pattern in _MARKS.items()
     ]
-    return pl.concat(frames).unique("name", keep="first", maintain_order=True)
+    tables = pl.concat(frames).unique("name", keep="first", maintain_order=True)
+    sure = names.filter(names.str.contains(_WITH_TABLE_ALONE)).str.extract(_WITH_TABLE_ALONE, 1).fill_null("")
+    doubtful = tables.filter((pl.col("format") == "iceberg") & ~pl.col("name").is_in(sure.implode())).head(MOST_LOOKED)
+    are_views = list(storage.each_ahead(partial(describes_view, storage), doubtful["path"].to_list()))
+    views = doubtful.filter(pl.Series(are_views, dtype=pl.Boolean))
+    return tables.join(views, on="name", how="anti", maintain_order="left").select("name", "format")
 
 
 def _near_tables(storage: Storage, depth: int) -> pl.DataFrame:
@@ -130,8 +142,11 @@ def _look_into(storage: Storage, folder: str) -> tuple[str | None, list[str]]:
     try:
         inner = storage.folders(folder)
         for format_, (within, name) in _LOGS.items():
-            if within in inner and any(map(name.match, storage.list_from(f"{folder}/{within}".lstrip("/"))["name"])):
-                return format_, []
+            log = f"{folder}/{within}".lstrip("/")
+            names = storage.list_from(log)["name"] if within in inner else ()
+            if mark := next(filter(name.match, names), None):
+                is_sure = format_ == "delta" or any(map(_TABLE_ALONE.match, names))
+                return (format_ if is_sure or not describes_view(storage, f"{log}/{mark}") else None), []
     except LakeviewError:
         return None, []
     return None, [name for name in inner if "=" not in name]

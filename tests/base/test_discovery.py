@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,32 @@ def iceberg(place: Path) -> Path:
     (place / "metadata").mkdir(parents=True)
     (place / "metadata" / "v1.metadata.json").write_bytes(text(document()))
     return place
+
+
+def iceberg_view(place: Path, name: str = "00000-6f2a.metadata.json") -> None:
+    (place / "metadata").mkdir(parents=True)
+    view = {"view-uuid": "0f2a", "format-version": 1, "location": str(place), "versions": [], "schemas": []}
+    packed = gzip.compress if ".gz." in name else bytes
+    (place / "metadata" / name).write_bytes(packed(json.dumps(view).encode()))
+
+
+@pytest.mark.parametrize("depth", [None, 2])
+def test_a_view_of_iceberg_is_not_listed(tmp_path: Path, depth: int | None) -> None:
+    iceberg(tmp_path / "ns/orders")
+    iceberg_view(tmp_path / "ns/late orders")
+    iceberg_view(tmp_path / "ns/packed", "00001-6f2a.gz.metadata.json")
+    (iceberg(tmp_path / "ns/broken") / "metadata/v1.metadata.json").write_bytes(b"{")
+    assert lv.find_tables(tmp_path, depth=depth)["name"].to_list() == ["ns/broken", "ns/orders"]
+
+
+@pytest.mark.parametrize("beside", ["snap-1.avro", "version-hint.text"])
+@pytest.mark.parametrize("depth", [None, 0])
+def test_a_folder_with_manifests_or_a_hint_is_a_table_unopened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: str, depth: int | None
+) -> None:
+    (iceberg(tmp_path / "orders") / "metadata" / beside).write_bytes(b"")
+    monkeypatch.setattr(LocalStorage, "read_range", None)
+    assert lv.find_tables(tmp_path / "orders", depth=depth)["name"].to_list() == ["orders"]
 
 
 def test_an_iceberg_table_is_opened_by_its_folder_or_a_metadata_file(tmp_path: Path) -> None:

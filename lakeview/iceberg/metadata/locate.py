@@ -20,6 +20,8 @@ HINT = "version-hint.text"
 _ANY = re.compile(r"\.metadata\.json(?:\.gz)?$")
 _HADOOP = re.compile(r"^v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 _NUMBERED = re.compile(r"^(\d{1,18})-.*\.metadata\.json(?:\.gz)?$")
+_VIEW_BYTES = 1 << 20
+"""So much of a metadata file is read to tell a view from a table: a view's is small."""
 _SUFFIXES = ("", ".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 
 
@@ -211,3 +213,14 @@ def read_metadata(storage: Storage, path: str) -> bytes:
             fix="give the folder that holds metadata/, or a metadata file that is there",
             place=path,
         ) from error
+
+
+def describes_view(storage: Storage, path: str) -> bool:
+    """Whether a metadata file, one of small size, is that of a view: they have the names of a table's."""
+    try:
+        parse_metadata(storage.read_range(path, 0, _VIEW_BYTES), path)
+    except UnsupportedTableError as error:
+        return error.kind == "view"
+    except (FileNotFoundError, LakeviewError):
+        return False
+    return False
