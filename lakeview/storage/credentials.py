@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakeview.model.clock import system_clock
-from lakeview.model.errors import AccessDeniedError, InvalidRequestError, MissingExtraError
+from lakeview.model.errors import AccessDeniedError, InvalidRequestError, LakeviewError, MissingExtraError
+
+if TYPE_CHECKING:
+    from lakeview.storage.interface import Storage
 
 _FRESH = timedelta(minutes=5)
 """After so long botocore is asked for credentials again; it renews those that run out."""
@@ -142,3 +147,14 @@ def azure_credentials(options: Mapping[str, Any]) -> Callable[[], dict[str, Any]
             credentials = {field: text, "expires_at": None}
             return lambda: credentials
     return None
+
+
+def use_newest(store: Storage, options: Mapping[str, Any], turns: threading.Lock) -> bool:
+    """Let a store use other credentials than the options that were refused: those that another thread got meanwhile, or
+    the newest; false where there are none."""
+    with turns:
+        if store.options is options and store.newest is not None:
+            with suppress(LakeviewError):  # the refusal says more than a catalog that does not answer
+                newer = store.newest()
+                return newer.options != options and store.adopt_credentials(newer)
+        return store.options is not options

@@ -76,6 +76,8 @@ class Storage(ABC):
         self.root = root
         self.config = config
         self.options: Mapping[str, Any] = options or {}
+        self.newest: Callable[[], Storage] | None = None
+        """Opens the same store with the newest credentials, where a catalog hands them out: for those that expired."""
         self.requests: Counter[str] = Counter()
         self._count_lock = threading.Lock()
 

@@ -25,6 +25,8 @@ T = TypeVar("T")
 _STATUS = re.compile(r"status code: (\d{3})")
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|The specified bucket does not exist|FilesystemNotFound")
 _NO_CREDENTIALS = re.compile(r"token request|169\.254\.169\.254|metadata\.google|identity/oauth2|CredentialsNotFound")
+_DENIED = re.compile(r"status code: 40[13]|ExpiredToken|TokenRefreshRequired")
+"""S3 answers the last two with the status 400, for a session token that has expired."""
 _NO_ANSWER = re.compile(r"error sending request|operation timed out|connect|dns error", re.IGNORECASE)
 
 EXISTS = re.compile(r"BlobAlreadyExists|status code: 412")
@@ -88,7 +90,7 @@ def _ours(place: ObjectPlace, endpoint: str | None, path: str, error: Exception)
         return no_bucket(place, endpoint)
     if _NO_CREDENTIALS.search(text):
         return no_credentials(place.kind, str(place))
-    if kind in ("PermissionDeniedError", "UnauthenticatedError") or status in (401, 403):
+    if kind in ("PermissionDeniedError", "UnauthenticatedError") or _DENIED.search(text):
         return AccessDeniedError(
             f"{where} refuses access to {path} in {place}",
             fix="check the credentials of the storage options and what they may do",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import posixpath
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 import polars as pl
@@ -16,7 +16,7 @@ import polars as pl
 from lakeview.model.config import Config
 from lakeview.model.errors import AccessDeniedError, StoreUnavailableError
 from lakeview.model.snapshot import milliseconds
-from lakeview.storage.credentials import signs
+from lakeview.storage.credentials import signs, use_newest
 from lakeview.storage.exclusion import Exclusion
 from lakeview.storage.interface import BLOCK, FIRST_FOLDERS, Entry, Storage, listing_of, refuse_oversized
 from lakeview.storage.object_clients import ObjectPlace, client, endpoint_of, split_address
@@ -45,6 +45,7 @@ class ObjectStorage(Storage):
         super().__init__(root, config, normal_options(place.kind, options))
         self._place = place
         self._endpoint = endpoint_of(place, self.options)
+        self._renewal = threading.Lock()
 
     def __repr__(self) -> str:  # options hold credentials
         return f"ObjectStorage({self.root!r})"
@@ -82,9 +83,9 @@ class ObjectStorage(Storage):
         offset = prefix + start[:-1] + chr(ord(start[-1]) - 1) + "~"  # the library leaves the offset itself out
         own: list[Any] = []
         while offset:
-            pages = iter(client(place, self.options).list(key or None, offset=offset, chunk_size=_PAGE))
+            pages = self._pages(place, key, offset=offset)
             offset = ""
-            while page := self._call(place, key, partial(_next, pages)):
+            for page in pages:
                 own += [entry for entry in page if "/" not in str(entry["path"])[len(prefix) :]]
                 inner, slash, _ = str(page[-1]["path"])[len(prefix) :].partition("/")
                 if slash and len(page) == _PAGE:
@@ -94,20 +95,30 @@ class ObjectStorage(Storage):
 
     def walk(self) -> pl.DataFrame:
         files: list[Entry] = []
-        for page in self._pages():  # a page at a time: a store may hold millions
+        for page in self._all_pages():  # a page at a time: a store may hold millions
             files += [(n, int(e["size"]), _milliseconds(e)) for n, e in zip(self._names(page), page, strict=True)]
         return listing_of(files)
 
     def name_pages(self) -> Iterator[Sequence[str]]:
-        return map(self._names, self._pages())
+        return map(self._names, self._all_pages())
 
-    def _pages(self) -> Iterator[Sequence[Any]]:
+    def _all_pages(self) -> Iterator[Sequence[Any]]:
         """The objects below the root, as the pages of the store come."""
         self.count("list")
-        place, key = self._at("")
-        pages = iter(client(place, self.options).list(key or None, chunk_size=_PAGE))
-        while page := self._call(place, "", partial(_next, pages)):
+        return self._pages(*self._at(""))
+
+    def _pages(self, place: ObjectPlace, key: str, offset: str | None = None) -> Iterator[Sequence[Any]]:
+        """The objects below a key, from behind another one on, as the pages of the store come."""
+
+        def begin(bucket: Any) -> tuple[Iterator[Any], Any]:
+            pages = iter(bucket.list(key or None, offset=offset, chunk_size=_PAGE))
+            return pages, next(pages, None)
+
+        pages, page = self._call(place, key, begin)
+        while page:
             yield page
+            # of another client a listing would have to begin again
+            page = self._call(place, key, partial(_next, pages), renews=False)
 
     def _names(self, page: Sequence[Any]) -> list[str]:
         key = self._at("")[1]
@@ -121,9 +132,7 @@ class ObjectStorage(Storage):
         names: set[str] = set()
         offset: str | None = None
         for _ in range(FIRST_FOLDERS):
-            pages = iter(client(place, self.options).list(key or None, offset=offset, chunk_size=_PAGE))
-            page = self._call(place, key, partial(_next, pages))
-            paths = [str(entry["path"]) for entry in page or ()]
+            paths = [str(entry["path"]) for entry in next(self._pages(place, key, offset), ())]
             names |= {path[len(prefix) :].partition("/")[0] for path in paths if "/" in path[len(prefix) :]}
             if len(paths) < _PAGE or not _in_order(place):
                 break
@@ -134,8 +143,7 @@ class ObjectStorage(Storage):
     def holds_files(self) -> bool:
         self.count("list")
         place, key = self._at("")
-        pages = self._call(place, "", lambda c: iter(c.list(key or None, chunk_size=FIRST_FOLDERS)))
-        return bool(self._call(place, "", lambda _: next(islice(pages, 1), None)))
+        return bool(self._call(place, "", lambda c: next(iter(c.list(key or None, chunk_size=FIRST_FOLDERS)), None)))
 
     def open(self, path: str, size: int = 0) -> IO[bytes]:
         self.count("open")
@@ -258,13 +266,21 @@ class ObjectStorage(Storage):
             raise AccessDeniedError(f"{path} lies in another account than its table", place=path, kind="outside-roots")
         return place, key
 
-    def _call(self, place: ObjectPlace, path: str, action: Callable[[Any], T], *, once: bool = False) -> T:
-        """What an action on the bucket's client gives; one that the store was too busy for is made again. `once`: the
-        library itself sends nothing twice."""
+    def _call(
+        self, place: ObjectPlace, path: str, action: Callable[[Any], T], *, once: bool = False, renews: bool = True
+    ) -> T:
+        """What an action on the bucket's client gives; one that the store was too busy for is made again, and once more
+        with newer credentials where it was refused. `once`: the library itself sends nothing twice."""
 
         def attempt() -> T:
             return translate_errors(place, self._endpoint, path, lambda: action(client(place, self.options, once=once)))
 
+        options = self.options
+        try:
+            return with_retries(attempt, _ATTEMPTS, StoreBusyError)
+        except AccessDeniedError:
+            if not renews or not use_newest(self, options, self._renewal):
+                raise
         return with_retries(attempt, _ATTEMPTS, StoreBusyError)
 
 

@@ -29,9 +29,10 @@ from tests.builders.http_servers import http_server
 PAGE = 1000
 """Objects of one page of a listing."""
 
-REFUSE, CONFLICT, LOSE_REPLY, LOSE_REQUEST, UNAVAILABLE = "refuse", "conflict", "lose reply", "lose request", "503"
-"""What may be done to a request: 403; S3's 409 of a concurrent request; the connection closed after the request was
-carried out, or before it; 503."""
+REFUSE, EXPIRED, CONFLICT = "refuse", "expired", "conflict"
+LOSE_REPLY, LOSE_REQUEST, UNAVAILABLE = "lose reply", "lose request", "503"
+"""What may be done to a request: 403; S3's 400 of an expired session token; S3's 409 of a concurrent request; the
+connection closed after the request was carried out, or before it; 503."""
 
 
 class Request(NamedTuple):
@@ -225,6 +226,7 @@ def _missing(is_azure: bool) -> _Answer:
 
 _FAULTS: dict[str | None, _Answer] = {
     REFUSE: _error(403, "AccessDenied"),
+    EXPIRED: _error(400, "ExpiredToken"),
     CONFLICT: _error(409, "ConditionalRequestConflict"),
     UNAVAILABLE: _error(503, "SlowDown"),
 }

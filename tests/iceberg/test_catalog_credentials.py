@@ -12,11 +12,11 @@ from lakeview.iceberg.catalog.stores import store_options
 from lakeview.iceberg.manifests.entries import open_manifest
 from lakeview.iceberg.table import IcebergTable
 from lakeview.model.config import Config
-from lakeview.model.errors import CorruptTableError
+from lakeview.model.errors import AccessDeniedError, CorruptTableError
 from lakeview.storage import open_storage
 from tests.builders.catalogs import FIELDS, RestState, newest, rest_catalog, table
 from tests.builders.iceberg import IcebergHistory
-from tests.builders.object_server import ObjectServer, object_server
+from tests.builders.object_server import EXPIRED, REFUSE, ObjectServer, object_server
 from tests.builders.opening import open_iceberg_table
 
 ORDERS = "catalog://prod/sales.orders"
@@ -154,6 +154,58 @@ def test_metadata_that_could_not_be_read_is_read_by_the_next_refresh(
     server.buckets["lake-0"][key] = stored
     assert opened_table.refresh()
     assert read(opened_table) == (4, 4)
+
+
+# -- credentials that expire between two refreshes
+
+
+READS: dict[str, Any] = {
+    "files": lambda t: t.files().height,
+    "rows": lambda t: t.scan().collect().height,
+    "versions, by a listing of the folder": lambda t: int(t.versions()["readable"].sum()),
+}
+
+
+@pytest.mark.parametrize("refusal", [REFUSE, EXPIRED])
+@pytest.mark.parametrize("ask", READS.values(), ids=list(READS))
+def test_credentials_that_expired_are_asked_for_again(
+    state: RestState, server: ObjectServer, refusal: str, ask: Any
+) -> None:
+    opened_table = open_iceberg_table(ORDERS)
+    server.fault = lambda _: refusal if server.session_tokens == {"token-0"} else None
+    server.session_tokens.clear()
+    state.config = vended(server, 1)
+    state.requests.clear()
+    assert ask(opened_table) == 3
+    assert state.requests["GET tables/table"] == 1, "by several threads at once too"
+    assert server.session_tokens == {"token-0", "token-1"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda s: s.views.clear(), lambda s: s.tables.clear(), lambda s: setattr(s, "raw", b"{")],
+    ids=["the same credentials", "no table any more", "nonsense"],
+)
+def test_a_store_that_refuses_still_is_an_error_of_the_store(
+    state: RestState, server: ObjectServer, change: Any
+) -> None:
+    opened_table = open_iceberg_table(ORDERS)
+    change(state)
+    server.fault = lambda _: REFUSE
+    server.requests.clear()
+    with pytest.raises(AccessDeniedError, match="refuses access to"):
+        opened_table.files()
+    assert len(server.requests) == 1
+
+
+def test_newer_credentials_are_tried_once(state: RestState, server: ObjectServer) -> None:
+    opened_table = open_iceberg_table(ORDERS)
+    state.config = vended(server, 1)
+    server.fault = lambda _: REFUSE
+    server.requests.clear()
+    with pytest.raises(AccessDeniedError, match="refuses access to"):
+        opened_table.files()
+    assert len(server.requests) == 2
 
 
 # -- which manifests stay cached

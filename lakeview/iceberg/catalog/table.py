@@ -81,6 +81,7 @@ class CatalogPointer:
             # a user's key with the catalog's session token would be no valid credentials
             options = combine_options(store_kind(place.root), location.options, self._options)
             storage = trusting(place.root, self._relocate, options, self._config)
+            storage.newest = lambda: self.current()[0]
         except AccessDeniedError as error:
             raise AccessDeniedError(
                 f"{self.address} lies at {place.root}, outside the allowed roots",
