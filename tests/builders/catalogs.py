@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -54,6 +54,7 @@ class RestState:
     `losses`: changes of tables that are made and answered with the status 500, `denies`: changes are answered with 403;
     `settings`: overrides that the configuration gives beside the prefix; `answer_at`: (a pattern of a path, the answer)
     for what is asked there; `endless`: listings name their first page as the next one; `sizes`: of pages, as asked for.
+    `before`: called with the path of each request.
     `failing`: (status, error type) of the next answers to anything but the configuration; `raw`: body of every answer.
     """
 
@@ -66,6 +67,7 @@ class RestState:
     settings: dict[str, Any] = field(default_factory=dict)
     answer_at: tuple[str, Answer] | None = None
     endless: bool = False
+    before: Callable[[str], object] = lambda _: None
     sizes: set[str] = field(default_factory=set)
     client_secret: str | None = None
     token: str | None = None
@@ -153,6 +155,7 @@ class _Handler(_SilentHandler):
     def _answer(self) -> Answer:
         state, url = self.state, urlsplit(self.path)
         query = {k: v[0] for k, v in parse_qs(url.query).items()}
+        state.before(self.path)
         if state.answer_at is not None and re.search(state.answer_at[0], self.path):
             return state.answer_at[1]
         if url.path == "/v1/config":

@@ -118,6 +118,26 @@ def test_a_namespace_without_levels_inside_has_its_own_tables(state: RestState) 
     assert lv.find_tables("catalog://prod")["name"].to_list() == ["sales.orders"]
 
 
+MISSING = refusal(404, "NoSuchNamespaceException", "no such namespace")
+
+
+@pytest.mark.parametrize("path", ["namespaces/late/tables", "parent=late"], ids=["its tables", "what is inside it"])
+def test_a_namespace_that_is_listed_and_not_found_is_an_error(state: RestState, path: str) -> None:
+    state.namespaces += [("late",), ("late", "inner")]
+    state.tables["late", "orders"] = None
+    state.answer_at = path, MISSING
+    with pytest.raises(InvalidRequestError, match="lists the namespace late, and answers that there is none"):
+        lv.find_tables("catalog://prod")
+
+
+@pytest.mark.parametrize("path", ["namespaces/late/tables", "parent=late"], ids=["its tables", "what is inside it"])
+def test_a_namespace_that_is_dropped_during_a_listing_holds_nothing(state: RestState, path: str) -> None:
+    state.namespaces += [("late",)]
+    state.before = lambda asked: state.namespaces.remove(("late",)) if path in asked else None
+    assert lv.find_tables("catalog://prod")["name"].to_list() == ["sales.orders"]
+    assert state.namespaces == [("sales",)]
+
+
 def test_a_listing_that_names_a_page_again_is_refused(state: RestState) -> None:
     state.endless = True
     for address in ("catalog://prod", "catalog://prod/sales"):

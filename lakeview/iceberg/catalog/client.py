@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lakeview.iceberg.catalog.address import CatalogAddress
+from lakeview.iceberg.catalog.address import CatalogAddress, dotted_name
 from lakeview.iceberg.catalog.connection import connected_catalog
 from lakeview.iceberg.catalog.refusals import Refusal, as_our_error, foreign_errors, refusal
 from lakeview.iceberg.catalog.stores import store_options
@@ -97,8 +97,10 @@ class CatalogClient:
             except _AboutNamesError:
                 raise _no_namespace(CatalogAddress(self.name, below)) from None
             for namespace in self._inside(below):
-                with suppress(_AboutNamesError):  # dropped while we look: then it holds nothing
+                try:
                     names += self._table_names(namespace)
+                except _AboutNamesError:
+                    self._require_dropped(namespace)
             return sorted(names)
 
     def close(self) -> None:
@@ -148,10 +150,22 @@ class CatalogClient:
         except _AboutNamesError:
             if not namespace:
                 raise _no_top_level(self.name) from None
-            return []  # dropped while we look
+            self._require_dropped(namespace)
+            return []
         # some servers list the whole top level again, whatever namespace they are asked about
         depth = len(namespace)
         return sorted({tuple(n) for n in children if len(n) == depth + 1 and tuple(n[:depth]) == namespace})
+
+    def _require_dropped(self, namespace: tuple[str, ...]) -> None:
+        """InvalidRequestError for a namespace that was listed and is said not to be there, if it is listed still: then
+        nobody dropped it meanwhile, and its tables would be missing without a word."""
+        if namespace in self._children(namespace[:-1]):
+            raise InvalidRequestError(
+                f"the catalog {self.name} lists the namespace {dotted_name(namespace)}, and answers that there is none",
+                fix="open its tables by their names, or ask the operator of the catalog",
+                place=str(CatalogAddress(self.name, namespace)),
+                kind="bad-catalog",
+            )
 
     def _ask(self, action: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
         return with_retries(lambda: self._ask_once(action), attempts, StoreUnavailableError)
