@@ -14,6 +14,7 @@ from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.commit_rows import read_commits
 from lakeview.delta.log.commits import Definition, readable
 from lakeview.delta.log.file_actions import COLUMN_TYPES, IDENTITY, file_actions
+from lakeview.delta.log.log_segment import CheckpointFiles
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.errors import VersionNotFoundError
 
@@ -191,7 +192,7 @@ def live_files(log: TableLog, version: int) -> pl.DataFrame | None:
     own = next((checkpoint for checkpoint in log.checkpoints() if checkpoint.version == version), None)
     if own is not None:
         with suppress(*UNREADABLE, VersionNotFoundError):
-            return log.checkpoint(log.sound_checkpoint(own)).adds([]).select(IDENTITY)
+            return log.read_checkpoint(own, lambda checkpoint: checkpoint.adds([])).select(IDENTITY)
     runs = (run for run in read_runs(log, version, version) if version in run.by_version)
     return next((run.live_at(version) for run in runs), None)
 
@@ -221,7 +222,7 @@ def read_runs(log: TableLog, start: int | None = None, end: int | None = None) -
         if run[0] == 0:
             yield Run(log, group, own, pl.DataFrame(schema=EVENTS))
         elif run[0] - 1 in bases:
-            yield _from_checkpoint(log, group, own, log.checkpoint(log.sound_checkpoint(bases[run[0] - 1])))
+            yield _from_checkpoint(log, group, own, bases[run[0] - 1])
         else:
             yield Run(log, group, own, None)
 
@@ -246,11 +247,12 @@ def unbroken_runs(versions: Sequence[int], bases: Collection[int]) -> Iterator[r
         yield from filter(None, (run[: begin - run[0]], run[begin - run[0] :]))
 
 
-def _from_checkpoint(log: TableLog, group: list[CommitRecord], events: pl.DataFrame, checkpoint: Checkpoint) -> Run:
+def _from_checkpoint(log: TableLog, group: list[CommitRecord], events: pl.DataFrame, files: CheckpointFiles) -> Run:
+    def read(base: Checkpoint) -> tuple[Checkpoint, pl.DataFrame, Definition, list[DomainMetadata]]:
+        return base, base.adds(["size", "records", "base_row_id"]), base.definition, base.domains()
+
     try:
-        adds = checkpoint.adds(["size", "records", "base_row_id"])
-        protocol, metadata = checkpoint.definition
-        domains = checkpoint.domains()
+        checkpoint, adds, (protocol, metadata), domains = log.read_checkpoint(files, read)
     except (*UNREADABLE, VersionNotFoundError):
         return Run(log, group, events, None)
     base = adds.with_columns(

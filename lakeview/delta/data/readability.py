@@ -28,8 +28,8 @@ _UNDATED = {name: kind for name, kind in VERSIONS.items() if name != "timestamp"
 def readable_versions(log: TableLog, history: History, times: pl.DataFrame, folder: NamesAhead) -> pl.DataFrame:
     """VERSIONS, newest first.
 
-    A version is readable if a base (commit 0 or a complete checkpoint) and an unbroken run of commits reach it, the
-    newest checkpoint at or below it is whole as far as its footer shows, its protocol, file format and type changes are
+    A version is readable if a base (commit 0, or a complete checkpoint that is whole as far as its footer shows) and an
+    unbroken run of commits reach it, its protocol, file format and type changes are
     ones we implement, and its data files and deletion vectors are there. Files are looked up in one listing of the
     table's `folder`; files recorded outside it are taken to be there, unless they lie outside the allowed roots. In a
     store that shows no folders `readable` is null.
@@ -50,7 +50,7 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame, fold
     protocols, metadata, unreadable = definitions_in_force(log)
     problems = unreadable | history.problems | problems
     bases -= problems.keys()
-    reasons = _broken_runs(every, bases, broken_commits | problems)
+    reasons = _broken_runs(every, bases, set(log.versions()), broken_commits, problems)
     refusals = _refused_versions(protocols, metadata, every, log.storage.config.max_schema_depth)
     reasons = _file_problems(lives, names, log.storage, every) | refusals | reasons
     return _versions(every, [v not in reasons for v in every], [reasons.get(v) for v in every], times)
@@ -74,7 +74,13 @@ def _versions(
     return frame.reverse().join(times, on="version", how="left", maintain_order="left").select(VERSIONS.names())
 
 
-def _broken_runs(versions: list[int], bases: set[int], broken_commits: Mapping[int, str]) -> dict[int, str]:
+def _broken_runs(
+    versions: list[int],
+    bases: set[int],
+    commits: set[int],
+    broken_commits: Mapping[int, str],
+    broken_checkpoints: Mapping[int, str],
+) -> dict[int, str]:
     """Versions that no unbroken run of commits from a base reaches."""
     reasons: dict[int, str] = {}
     reason: str | None = None
@@ -82,12 +88,16 @@ def _broken_runs(versions: list[int], bases: set[int], broken_commits: Mapping[i
     for version in versions:
         if version in bases:
             reason = None
-        elif version in broken_commits:
-            reason = reason or broken_commits[version]
-        elif previous is None and version > 0:
-            reason = f"the log starts at version {version}, and no checkpoint lies at or below it"
-        elif previous is not None and version != previous + 1:
-            reason = f"commit {previous + 1} is missing from the log"
+        elif reason is None:
+            reason = broken_commits.get(version)
+            if previous is None and version > 0:
+                reason = f"the log starts at version {version}, and no checkpoint lies at or below it"
+            elif previous is not None and version != previous + 1:
+                reason = f"commit {previous + 1} is missing from the log"
+            elif version not in commits:
+                reason = f"commit {version} is missing from the log"
+            if reason is not None:
+                reason = broken_checkpoints.get(version, reason)
         if reason is not None:
             reasons[version] = reason
         previous = version

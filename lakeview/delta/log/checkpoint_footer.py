@@ -11,6 +11,8 @@ from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.rows.footer_reader import FIRST_READ, check_chunks, check_length, footer_bytes, unchecked_footer
 
 _SLACK_BYTES, _SLACK_ROW = 256 << 20, 256
+CORRUPT_CHECKPOINT = "corrupt-checkpoint"
+"""The kind of the errors of `corrupt_checkpoint`."""
 UNTRUSTED = "do not open tables of writers you do not trust"
 DELETABLE = "if every commit is still there, deleting the checkpoint is enough"
 
@@ -26,7 +28,7 @@ def corrupt_checkpoint(
     message: str, place: str, fix: str = f"restore the file from a backup; {DELETABLE}"
 ) -> CorruptTableError:
     """The error for a file of a checkpoint that cannot be read."""
-    return CorruptTableError(message, fix=fix, place=place, kind="corrupt-checkpoint")
+    return CorruptTableError(message, fix=fix, place=place, kind=CORRUPT_CHECKPOINT)
 
 
 class Footer:

@@ -81,7 +81,7 @@ def _newest(log: TableLog, which: Callable[[Definition], _Action | None], below:
             end = checkpoint.version + 1
             action = _from_commits(log, which, checkpoint.version)
             if action is None:
-                action = _from_checkpoint(which, log.checkpoint(log.sound_checkpoint(checkpoint)))
+                action = _from_checkpoint(log, which, checkpoint)
             if action is not None:
                 yield action
 
@@ -95,9 +95,11 @@ def _from_commits(log: TableLog, which: Callable[[Definition], _Action | None], 
     return None
 
 
-def _from_checkpoint(which: Callable[[Definition], _Action | None], checkpoint: Checkpoint) -> _Action | None:
+def _from_checkpoint(
+    log: TableLog, which: Callable[[Definition], _Action | None], files: CheckpointFiles
+) -> _Action | None:
     try:
-        return which(checkpoint.definition)
+        return which(log.read_checkpoint(files, lambda checkpoint: checkpoint.definition))
     except UNREADABLE:
         return None
 
@@ -126,7 +128,7 @@ def read_bases(
         last = None
         if version in checkpoints:
             try:
-                bases[version] = read(log.checkpoint(log.sound_checkpoint(checkpoints[version])))
+                bases[version] = log.read_checkpoint(checkpoints[version], read)
                 last = version
             except UNREADABLE as error:
                 problems[version] = error.message

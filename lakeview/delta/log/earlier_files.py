@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
+from lakeview.delta.log.checkpoints import UNREADABLE
 from lakeview.delta.log.commits import readable
 from lakeview.delta.log.file_actions import IDENTITY, file_actions
 from lakeview.delta.log.file_events import ACTIONS, events_of
@@ -23,11 +23,13 @@ _FIRST_CHUNK, _CHUNK = 8, 256
 """Commits that are searched at once."""
 
 
-def in_checkpoint(checkpoint: Checkpoint, files: pl.DataFrame, later_paths: pl.Series | None = None) -> pl.DataFrame:
+def in_checkpoint(
+    log: TableLog, places: CheckpointFiles, files: pl.DataFrame, later_paths: pl.Series | None = None
+) -> pl.DataFrame:
     """KNOWN_FILES of those of `files` (`key`, `deletion_vector`) that a checkpoint has; none if it cannot be read.
     `later_paths`: as `Checkpoint.adds`."""
     try:
-        adds = checkpoint.adds(["size", "records"], later_paths=later_paths)
+        adds = log.read_checkpoint(places, lambda c: c.adds(["size", "records"], later_paths=later_paths))
     except UNREADABLE:
         return pl.DataFrame(schema=KNOWN_FILES)
     near = adds[adds["key"].is_in(files["key"].implode()).arg_true()].with_columns(sizes(), live_records())
@@ -48,7 +50,7 @@ def before(log: TableLog, version: int, files: pl.DataFrame) -> pl.DataFrame:
         if not missing.height:
             break
         if isinstance(places, CheckpointFiles):
-            from_checkpoint = in_checkpoint(log.checkpoint(log.sound_checkpoint(places)), missing)
+            from_checkpoint = in_checkpoint(log, places, missing)
             here = from_checkpoint.filter(pl.col("records_before").is_not_null())
         else:
             here = _in_commits(log, places, missing)

@@ -114,7 +114,7 @@ class History:
         later = removals.clear() if base is None else removals.filter(pl.col("version") > base.version)
         if base is None or not later.height:
             return _NOTHING
-        return in_checkpoint(self._log.checkpoint(self._log.sound_checkpoint(base)), later, paths)
+        return in_checkpoint(self._log, base, later, paths)
 
     # -- what happened
 

@@ -176,12 +176,14 @@ class LogListing:
         """LOG_FILES from the first version on."""
         return log_frame(self._whole().files)
 
-    def segment(self, version: int) -> LogSegment:
-        """What has to be read for a version; errors as `build_segment`."""
+    def segment(self, version: int, unusable: Collection[tuple[str, ...]] = ()) -> LogSegment:
+        """What has to be read for a version, along no checkpoint of these names; errors as `build_segment`."""
         with self._lock:
-            reaches = not self._from or any(c.version <= version for c in self._versions.checkpoints)
+            checkpoints = self._versions.checkpoints
+            reaches = not self._from or any(c.version <= version and c.names not in unusable for c in checkpoints)
             versions = self._versions if reaches else self._whole()
-            return build_segment(versions.versions, versions.checkpoints, version, self.storage.root)
+            usable = [c for c in versions.checkpoints if c.names not in unusable] if unusable else versions.checkpoints
+            return build_segment(versions.versions, usable, version, self.storage.root)
 
     def commit_files(self) -> pl.DataFrame:
         """LOG_FILES of the commits, oldest first, gaps or not."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
@@ -27,9 +26,11 @@ from lakeview.delta.log.file_actions import (
     with_newer,
 )
 from lakeview.delta.log.log_segment import LogSegment, no_action
+from lakeview.delta.log.segment_reader import SegmentReader, along_any_segment
 from lakeview.delta.log.state import StatisticsReader, listing_columns, listing_with_statistics, with_statistics
 from lakeview.delta.log.table_log import TableLog
 from lakeview.model.column_values import moments
+from lakeview.model.errors import CorruptTableError
 from lakeview.model.frames import DOMAIN_METADATA, TRANSACTIONS
 from lakeview.model.table_metadata import TableProtocol
 
@@ -42,45 +43,41 @@ _RETAINED_COLUMNS = frozenset(
 """Columns that are cached for the next version: statistics are not, they are most of a log."""
 
 
-class Replay:
+class Replay(SegmentReader):
     """The state of a table at one version (delta protocol, Action Reconciliation).
 
     Each part is read on first touch: the newest protocol and metaData without any file action, the files by column.
     `earlier`: the state at an earlier version of the same log, all commits between still there: what it has loaded
-    is carried on instead of being read from the checkpoint again. Safe to use from several threads.
+    is carried on instead of being read from the checkpoint again. Where a checkpoint proves damaged the version is read
+    along another segment, if the log has one. Safe to use from several threads.
     """
 
     def __init__(self, log: TableLog, segment: LogSegment, earlier: Replay | None = None) -> None:
-        self._log = log
-        self._lock = threading.RLock()
-        self._earlier = earlier
+        super().__init__(log, segment, earlier)
         self.listings: list[pl.DataFrame] = []  # loaded so far, for a later version to go on from
-        self.segment = segment
-        self.version = segment.version
-        self._checkpoint = None if segment.checkpoint is None else log.checkpoint(segment.checkpoint)
 
     # -- protocol and metadata
 
     @cached_property
+    @along_any_segment
     def _protocol_and_metadata(self) -> tuple[Protocol, Metadata]:
-        with self._lock:
-            base = self._earlier
-            start = self.segment.commits.start if base is None else base.version + 1
-            protocol, metadata = self._newest(range(start, self.version + 1))
-            if protocol is None or metadata is None:
-                older: Definition = None, None
-                if base is not None:
-                    older = base.protocol, base.metadata
-                elif self._checkpoint is not None:
-                    older = self._checkpoint.definition
-                protocol, metadata = protocol or older[0], metadata or older[1]
-            if protocol is None:
-                raise no_action("protocol", self.segment, self._log.storage.root)
-            if metadata is None:
-                raise no_action("metaData", self.segment, self._log.storage.root)
-            if base is not None and not base.listings:
-                self._earlier = None  # it has nothing more to give: no chain of states is retained
-            return protocol, metadata
+        base = self._earlier
+        start = self.segment.commits.start if base is None else base.version + 1
+        protocol, metadata = self._newest(range(start, self.version + 1))
+        if protocol is None or metadata is None:
+            older: Definition = None, None
+            if base is not None:
+                older = base.protocol, base.metadata
+            elif self._checkpoint is not None:
+                older = self._checkpoint.definition
+            protocol, metadata = protocol or older[0], metadata or older[1]
+        if protocol is None:
+            raise no_action("protocol", self.segment, self._log.storage.root)
+        if metadata is None:
+            raise no_action("metaData", self.segment, self._log.storage.root)
+        if base is not None and not base.listings:
+            self._earlier = None  # it has nothing more to give: no chain of states is retained
+        return protocol, metadata
 
     def _newest(self, versions: range) -> Definition:
         """ "The latest protocol action seen wins", and so does the latest metaData: newest first, stop at both."""
@@ -130,35 +127,42 @@ class Replay:
             for listing in self.listings:
                 if set(names) <= set(listing.columns):
                     return columns_of(listing, dict.fromkeys(names))
-            earlier = self._carry_state(columns)
-            start = self.segment.commits.start if earlier is None else earlier[0].version + 1
-            tail = self._tail(columns, range(start, self.version + 1))
-            if earlier is not None:
-                adds = with_newer(earlier[1], tail)
-            elif self._checkpoint is not None:
-                adds = with_newer(once(self._checkpoint.adds(columns, tail["path"])), tail)
-            else:
-                adds = with_newer(None, tail)
-            if _RETAINED_COLUMNS.issuperset(columns):
-                self._retain(adds)
-            return adds
+            while True:  # `along_any_segment` in place: each function on the way of a listing counts
+                try:
+                    earlier = self._carry_state(columns)
+                    start = self.segment.commits.start if earlier is None else earlier[0].version + 1
+                    tail = self._tail(columns, range(start, self.version + 1))
+                    old = None if earlier is None else earlier[1]
+                    if earlier is None and self._checkpoint is not None:
+                        old = once(self._checkpoint.adds(columns, tail["path"]))
+                    adds = with_newer(old, tail)
+                    if _RETAINED_COLUMNS.issuperset(columns):
+                        self._retain(adds)
+                    return adds
+                except CorruptTableError as error:
+                    self.leave_checkpoint(error)
 
     def adds_with_statistics(self, columns: Sequence[str], reader: StatisticsReader) -> pl.DataFrame:
         """`adds`, and what the reader reads of them as the column `statistics`, which is not retained."""
-        base = self._checkpoint
         with self._lock:
-            if self._has_small_tail and (base is None or base.is_small):
-                adds, listing = listing_with_statistics(self.adds(listing_columns(columns)), columns, reader)
-                self._retain(listing)
-                return adds
-            tail = self._tail(list(dict.fromkeys([*columns, "stats"])), self.segment.commits)
-            old = None if base is None else once(base.adds_with_statistics(columns, reader))
-            return with_newer(old, tail, with_statistics(adds_among(tail), columns, reader))
+            while True:  # as `adds`
+                base = self._checkpoint
+                try:
+                    if self._has_small_tail and (base is None or base.is_small):
+                        adds, listing = listing_with_statistics(self.adds(listing_columns(columns)), columns, reader)
+                        self._retain(listing)
+                        return adds
+                    tail = self._tail(list(dict.fromkeys([*columns, "stats"])), self.segment.commits)
+                    old = None if base is None else once(base.adds_with_statistics(columns, reader))
+                    return with_newer(old, tail, with_statistics(adds_among(tail), columns, reader))
+                except CorruptTableError as error:
+                    self.leave_checkpoint(error)
 
     def adds_and_removes(self, newest: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
         """`adds([])` and `removes(["modified"])`; commits that neither has read yet are decoded once for both.
 
-        `newest`: what `small_tail` gave of `modified` and other columns: nothing is decoded then.
+        `newest`: what `small_tail` gave of `modified` and other columns: nothing is decoded then. It is of one segment,
+        so that an error of its checkpoint is raised: see `leave_checkpoint`.
         """
         columns = ["modified"]
         with self._lock:
@@ -173,10 +177,9 @@ class Replay:
         are too many bytes to be decoded at once."""
         if not self._has_small_tail:
             return None
-        with self._lock:
-            return self._tail(columns, self.segment.commits)
+        return self._tail(columns, self.segment.commits)
 
-    @cached_property
+    @property
     def _has_small_tail(self) -> bool:
         return sum(self._log.size(version) or 0 for version in self.segment.commits) <= _SMALL_TAIL
 
@@ -184,18 +187,28 @@ class Replay:
         self.listings = [h for h in self.listings if not set(h.columns) <= set(listing.columns)] + [listing]
         self._earlier = None  # carried on: a table that is refreshed for weeks retains no chain of states
 
+    @along_any_segment
     def pieces(self, columns: Sequence[str]) -> tuple[list[CheckpointPiece], pl.DataFrame]:
         """The two phases of a replay for other processes: the files of the checkpoint, and the newest action of each
         file that the commits after it touch (`added`, and as `adds`). A file of the checkpoint is live unless the
         second names it, by key and deletion vector."""
-        with self._lock:
-            pieces = [] if self._checkpoint is None else self._checkpoint.pieces()
-            return pieces, self._tail(columns, self.segment.commits)
+        pieces = [] if self._checkpoint is None else self._checkpoint.pieces()
+        return pieces, self._tail(columns, self.segment.commits)
 
     def newest_first(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """`adds` in the reverse order, some files at a time. Commits are decoded in pieces, and nothing is retained."""
-        names = [*ALWAYS, *columns]
-        root, keys = self._log.storage.root, set[bytes]()
+        keys = set[bytes]()
+        while True:
+            try:
+                yield from self._unseen(columns, keys)
+            except CorruptTableError as error:
+                self.leave_checkpoint(error)
+            else:
+                return
+
+    def _unseen(self, columns: Sequence[str], keys: set[bytes]) -> Iterator[pl.DataFrame]:
+        """`newest_first` without the files whose keys were seen; theirs are added."""
+        names, root = [*ALWAYS, *columns], self._log.storage.root
         for piece in self._log.each_piece(self.segment.commits[::-1], newest_first=True):
             with self._log.whole_lines():
                 actions = newest_actions([piece], root, columns)
@@ -244,11 +257,11 @@ class Replay:
         with self._log.whole_lines():
             return newest_actions(self._log.each_piece(versions), self._log.storage.root, columns)
 
+    @along_any_segment
     def removes(self, columns: Sequence[str] = ("size", "modified", "data_change")) -> pl.DataFrame:
         """FILE_ACTIONS of the tombstones: `key`, `path`, `deletion_vector` and these columns (modified: the deletion's
         time); `partition_values`, `vector` and the row tracking columns may be asked for."""
-        with self._lock:
-            return self._tombstones(columns, self._tail(columns, self.segment.commits))
+        return self._tombstones(columns, self._tail(columns, self.segment.commits))
 
     def _tombstones(self, columns: Sequence[str], tail: pl.DataFrame) -> pl.DataFrame:
         names = [*IDENTITY, "path", *columns]
@@ -268,19 +281,19 @@ class Replay:
                     actions += [action for _, action in only(attribute, [parse_commit(data, version)])]
         return actions
 
+    @along_any_segment
     def transactions(self) -> pl.DataFrame:
         """TRANSACTIONS: "the latest version seen for a given appId wins", even if the number goes down."""
-        with self._lock:
-            base: list[Txn] = [] if self._checkpoint is None else self._checkpoint.txns()
-            txns = self._every("txn", "txn", base)
+        base: list[Txn] = [] if self._checkpoint is None else self._checkpoint.txns()
+        txns = self._every("txn", "txn", base)
         rows = {t.app_id: (t.app_id, t.version, t.last_updated) for t in txns}
         frame = pl.DataFrame(list(rows.values()), schema={**TRANSACTIONS, "last_updated": pl.Int64()}, orient="row")
         return frame.with_columns(moments("last_updated"))
 
+    @along_any_segment
     def domain_metadata(self) -> pl.DataFrame:
         """DOMAIN_METADATA: the latest of each domain; a removed one is hidden."""
-        with self._lock:
-            base: list[DomainMetadata] = [] if self._checkpoint is None else self._checkpoint.domains()
-            domains = self._every("domainMetadata", "domain_metadata", base)
+        base: list[DomainMetadata] = [] if self._checkpoint is None else self._checkpoint.domains()
+        domains = self._every("domainMetadata", "domain_metadata", base)
         rows = [(d.domain, d.configuration) for d in {d.domain: d for d in domains}.values() if not d.removed]
         return pl.DataFrame(rows, schema=DOMAIN_METADATA, orient="row")

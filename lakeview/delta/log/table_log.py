@@ -1,35 +1,28 @@
 """The files of `_delta_log` to bytes and actions: each commit is read once while it is needed."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 
 from lakeview.delta.log.actions import Metadata, Protocol
-from lakeview.delta.log.checkpoints import Checkpoint
 from lakeview.delta.log.commit_info import CommitInfo
 from lakeview.delta.log.commits import Commit, Definition, cut_pieces, mentions, parse_commit, read_blocks
 from lakeview.delta.log.definition_cache import DefinitionCache
-from lakeview.delta.log.listing import LogListing
-from lakeview.delta.log.log_segment import CheckpointFiles, LogSegment
-from lakeview.delta.log.paths import LOG_FOLDER, SIDECARS, commit_name
-from lakeview.delta.log.state import LastListing
-from lakeview.model.addresses import is_absolute
+from lakeview.delta.log.log_checkpoints import LogCheckpoints
+from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.storage import Storage
-from lakeview.storage.byte_cache import ByteBoundedCache, SmallFiles
+from lakeview.storage.byte_cache import ByteBoundedCache
 from lakeview.storage.interface import FILES_AHEAD, READ_AHEAD, refuse_oversized
 
 _CACHE_BYTES = 64 << 20
-_SMALL_FILES_BYTES = 8 << 20
 _FIRST_BATCH, _BATCH = 8, 256
 _READ_BYTES, _PIECE_BYTES = 4 << 20, 512 << 10
 
 
-class TableLog(LogListing):
+class TableLog(LogCheckpoints):
     """The files of one table's log: its listing, and what reads checkpoints and commits.
 
     Commits are immutable: their bytes are cached, at most 64 MiB of them, but for those of a whole long log of this
@@ -40,72 +33,8 @@ class TableLog(LogListing):
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
         self._commits = ByteBoundedCache[int, bytes](_CACHE_BYTES, len)
-        self._small_files = SmallFiles(_SMALL_FILES_BYTES, len) if storage.remote else None
-        self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
-        self._sound: dict[tuple[str, ...], bool] = {}
-        self._last_listing = LastListing()
         self.known_definitions = DefinitionCache()
         """What `definitions` gives of the commits that were read for it, or for something else."""
-
-    def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
-        """The reader of one checkpoint."""
-        with self._lock:
-            if files.names not in self._checkpoints:
-                self._checkpoints[files.names] = Checkpoint(self.storage, files, self._last_listing, self._small_files)
-            return self._checkpoints[files.names]
-
-    def segment(self, version: int) -> LogSegment:
-        """As `LogListing`; of several checkpoints of one version a sound one."""
-        segment = super().segment(version)
-        base = segment.checkpoint
-        return segment if base is None else replace(segment, checkpoint=self.sound_checkpoint(base))
-
-    def sound_checkpoint(self, files: CheckpointFiles) -> CheckpointFiles:
-        """The checkpoint to read at the version of this one: of several the last that can be a base, if any can. Only
-        where there are several, it costs their footers."""
-        with self._lock:
-            every, version = self._versions.checkpoints, attrgetter("version")
-            start, end = (side(every, files.version, key=version) for side in (bisect_left, bisect_right))
-            same = every[start:end] or [files]
-        return same[-1] if len(same) < 2 else next((c for c in reversed(same) if self._is_sound(c)), same[-1])
-
-    def _is_sound(self, files: CheckpointFiles) -> bool:
-        with self._lock:
-            if files.names not in self._sound:
-                checkpoint = self.checkpoint(files)
-                self._sound[files.names] = checkpoint.problem() is None and not self._missing_sidecars([checkpoint])
-            return self._sound[files.names]
-
-    def broken_checkpoints(self) -> dict[int, str]:
-        """Versions whose checkpoint cannot be a base, and why, as far as footers and one listing of the sidecars tell.
-
-        A footer is read of each; from a remote store several at once.
-        """
-        every = {c.version: c for c in self.checkpoints()}.values()
-        checkpoints = [self.checkpoint(self.sound_checkpoint(files)) for files in every]
-        problems = zip(checkpoints, self.storage.each_ahead(Checkpoint.problem, checkpoints), strict=True)
-        reasons = {checkpoint.version: problem for checkpoint, problem in problems if problem is not None}
-        return self._missing_sidecars([c for c in checkpoints if c.version not in reasons]) | reasons
-
-    def _missing_sidecars(self, checkpoints: Sequence[Checkpoint]) -> dict[int, str]:
-        """Versions of the checkpoints of which a sidecar is not in `_sidecars`, and which one."""
-        if not any(checkpoint.sidecars for checkpoint in checkpoints):
-            return {}
-        names = {name for name, _, _ in self.storage.entries_from(SIDECARS)}
-        missing = {
-            checkpoint.version: next((s for s in checkpoint.sidecars if not is_absolute(s) and s not in names), None)
-            for checkpoint in checkpoints
-        }
-        return {v: f"sidecar {name} of checkpoint {v} is missing" for v, name in missing.items() if name is not None}
-
-    def may_have_sidecars(self) -> bool:
-        """Whether checkpoints may name sidecars: true of a V2 name. Under the classic name the newest one tells, which
-        a snapshot has read: without a sidecar in it `_sidecars` need not be listed."""
-        kinds = set(self.files["kind"])
-        if "v2" in kinds or "checkpoint" not in kinds:
-            return "v2" in kinds
-        newest = [self.checkpoint(files) for files in super().checkpoints()[-1:]]
-        return any(checkpoint.problem() is not None or checkpoint.sidecars for checkpoint in newest)
 
     def commit(self, version: int) -> Commit:
         """One commit. VersionNotFoundError if its file is not there, CorruptTableError if it cannot be read."""

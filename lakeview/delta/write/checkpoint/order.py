@@ -21,6 +21,7 @@ from lakeview.delta.log.replay import Replay
 from lakeview.delta.write.checkpoint.file_rows import ACTION_STRUCTS, Shape, action_types
 from lakeview.delta.write.checkpoint.plan import CheckpointPlan
 from lakeview.delta.write.target import Progress
+from lakeview.model.errors import CorruptTableError
 
 GROUP_ROWS = 32_768
 """Actions of a row group: with statistics, some tens of megabytes before they are compressed."""
@@ -153,10 +154,17 @@ class SortedActions:
         self._expired_before = plan.expired_before
         self._shape = shape
         self.types = action_types(shape)
-        self._newest = state.small_tail(shape.columns)
         self._stack = ExitStack()
-        few = _few_actions(state, shape.columns, self._newest) if plan.parts == 1 else None
-        self._groups = self._spool(plan.parts) if few is None else self._sort(few)
+        while True:
+            self._newest = state.small_tail(shape.columns)
+            try:
+                few = _few_actions(state, shape.columns, self._newest) if plan.parts == 1 else None
+                self._groups = self._spool(plan.parts) if few is None else self._sort(few)
+            except CorruptTableError as error:
+                self._stack.close()
+                state.leave_checkpoint(error)
+            else:
+                break
 
     def __enter__(self) -> SortedActions:
         return self
