@@ -54,7 +54,8 @@ class RestState:
     `losses`: changes of tables that are made and answered with the status 500, `denies`: changes are answered with 403;
     `settings`: overrides that the configuration gives beside the prefix; `answer_at`: (a pattern of a path, the answer)
     for what is asked there; `endless`: listings name their first page as the next one; `sizes`: of pages, as asked for.
-    `before`: called with the path of each request.
+    `before`: called with the path of each request; `headers`: of each of them; `redirect`: where answers with a status
+    of 3xx lead, None for the same path.
     `failing`: (status, error type) of the next answers to anything but the configuration; `raw`: body of every answer.
     """
 
@@ -67,6 +68,8 @@ class RestState:
     settings: dict[str, Any] = field(default_factory=dict)
     answer_at: tuple[str, Answer] | None = None
     endless: bool = False
+    redirect: str | None = None
+    headers: list[dict[str, str]] = field(default_factory=list)
     before: Callable[[str], object] = lambda _: None
     sizes: set[str] = field(default_factory=set)
     client_secret: str | None = None
@@ -145,7 +148,7 @@ class _Handler(_SilentHandler):
             data = self.state.raw
         self.send_response(status)
         if 300 <= status < 400:
-            self.send_header("Location", self.path)
+            self.send_header("Location", self.state.redirect or self.path)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -156,6 +159,7 @@ class _Handler(_SilentHandler):
         state, url = self.state, urlsplit(self.path)
         query = {k: v[0] for k, v in parse_qs(url.query).items()}
         state.before(self.path)
+        state.headers.append(dict(self.headers))
         if state.answer_at is not None and re.search(state.answer_at[0], self.path):
             return state.answer_at[1]
         if url.path == "/v1/config":

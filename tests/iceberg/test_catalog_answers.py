@@ -60,6 +60,62 @@ def test_a_catalog_cannot_have_the_clients_secret_sent_elsewhere(
     assert not elsewhere.requests
 
 
+@pytest.fixture
+def aws_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that boto3 finds on this machine."""
+    for name, value in (
+        ("ACCESS_KEY_ID", "AKIDHERE"),
+        ("SECRET_ACCESS_KEY", "s3cr3t"),
+        ("DEFAULT_REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(f"AWS_{name}", value)
+
+
+SIGNING = {
+    "rest.sigv4-enabled": "true", "rest.signing-name": "iam", "rest.signing-region": "aws-global",
+    "header.Host": "iam.amazonaws.com", "client.profile-name": "admin",
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("aws_keys")
+def test_a_catalog_cannot_have_requests_signed_with_the_aws_keys_of_this_machine(state: RestState) -> None:
+    """It could send them on: signed for a service and a host that it named itself."""
+    state.settings = SIGNING
+    assert ids() == [0, 1]
+    assert not [text for headers in state.headers for text in headers.values() if "AKIDHERE" in text]
+
+
+@pytest.fixture
+def signing(aws_keys: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's own configuration has its requests signed."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__REST__SIGV4_ENABLED", "true")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__REST__SIGNING_NAME", "glue")
+
+
+@pytest.mark.usefixtures("signing")
+def test_signed_requests_are_for_the_service_and_the_host_that_the_client_named(state: RestState) -> None:
+    state.settings = SIGNING | {"rest.sigv4-enabled": "false"}
+    assert ids() == [0, 1]
+    signatures = [headers["Authorization"] for headers in state.headers]
+    assert len(signatures) == 2
+    assert all("/us-east-1/glue/aws4_request" in text for text in signatures)
+    assert all(headers["Host"].startswith("127.0.0.1:") for headers in state.headers)
+
+
+@pytest.mark.usefixtures("signing")
+def test_no_request_is_signed_for_another_server(state: RestState) -> None:
+    elsewhere = RestState()
+    with rest_catalog(elsewhere) as address:
+        state.settings = {"uri": address}
+        with pytest.raises(InvalidRequestError, match="gives another server, for which requests would be signed"):
+            ids()
+        state.settings, state.redirect = {}, f"{address}/elsewhere"
+        state.answer_at = "/tables/", (307, {})
+        with pytest.raises(StoreUnavailableError, match="TooManyRedirects"):
+            ids()
+    assert not elsewhere.headers
+
+
 def test_null_takes_a_setting_away(state: RestState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__PROD__REST_PAGE_SIZE", "5")
     state.settings = {"rest-page-size": None, "uri": None}
@@ -92,7 +148,7 @@ def test_a_setting_whose_package_is_missing_is_no_bare_import_error(
     state: RestState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    state.settings = {"rest.sigv4-enabled": "true"}
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__REST__SIGV4_ENABLED", "true")
     with pytest.raises(MissingExtraError, match="whose package is not installed"):
         ids()
 

@@ -5,8 +5,10 @@ pyiceberg's own loading of a table is not used: it refuses metadata that its mod
 that opens files from the table's properties, which any writer of the table may set.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from pyiceberg.catalog.rest import RestCatalog
@@ -19,6 +21,7 @@ from pyiceberg.exceptions import (
     ServerError,
     UnauthorizedError,
 )
+from pyiceberg.utils.properties import property_as_bool
 from requests import HTTPError, Response, Session
 
 from lakeview.iceberg.catalog.bounded_http import Allowance, bound_answers
@@ -35,9 +38,13 @@ _REFUSALS = frozenset((400, 401, 403, 404, 405, 406, 410, 411, 413, 414, 415, 41
 """Statuses that say that a change is not made. Others leave it open: 408 of a proxy, or a redirect, which is not
 followed, since what answers there was asked another thing."""
 
-_CLIENT_ONLY = ("auth", "ssl", "oauth2-server-uri")
+_CLIENT_ONLY = re.compile(
+    r"auth|ssl|oauth2-server-uri|rest\.sig.*|client\.profile-name|botocore_session|header\.host", re.IGNORECASE
+)
 """Settings that a catalog may not give: pyiceberg imports the class that `auth` names and calls it, and sends the
-client's secret to the last one."""
+client's secret to the third one. The others have requests signed with the AWS keys of this machine: for any service,
+and with `header.Host` for any host, so that the catalog could send them on, and they would be the user's own."""
+_SIGNS = "rest.sigv4-enabled"
 
 
 class StorageCredential(msgspec.Struct, frozen=True):
@@ -177,21 +184,34 @@ class LocatingRestCatalog(RestCatalog):
         own = dict(self.properties)
         super()._fetch_config()
         # a null takes a setting away, as in Iceberg's own client
-        settings = {n: v for n, v in self.properties.items() if v is not None and n not in _CLIENT_ONLY}
+        settings = {n: v for n, v in self.properties.items() if v is not None and not _CLIENT_ONLY.fullmatch(n)}
         if odd := [
             name for name, value in settings.items() if value is not own.get(name) and not isinstance(value, str)
         ]:
-            raise InvalidRequestError(
-                f"the catalog {self.name} gives settings that are no texts: {', '.join(map(repr, sorted(odd)))}",
-                fix="ask the operator of the catalog",
-                place=self.name,
-                kind="bad-catalog",
-            )
+            raise self._bad_setting(f"gives settings that are no texts: {', '.join(map(repr, sorted(odd)))}")
         self.uri = settings.setdefault("uri", own["uri"])
-        self.properties = settings | {name: own[name] for name in _CLIENT_ONLY if name in own}
+        self.properties = settings | {name: value for name, value in own.items() if _CLIENT_ONLY.fullmatch(name)}
+        if self._is_signed and urlsplit(self.uri)[:2] != urlsplit(own["uri"])[:2]:
+            raise self._bad_setting(
+                "gives another server, for which requests would be signed with the AWS keys of here"
+            )
+
+    def _bad_setting(self, claim: str) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"the catalog {self.name} {claim}",
+            fix="ask the operator of the catalog",
+            place=self.name,
+            kind="bad-catalog",
+        )
+
+    @property
+    def _is_signed(self) -> bool:
+        return property_as_bool(self.properties, _SIGNS, False)
 
     def _create_session(self) -> Session:
         session = super()._create_session()
+        if self._is_signed:
+            session.max_redirects = 0  # a request would be signed for where it leads
         bound_answers(session, self.allowance)
         return session
 
