@@ -19,6 +19,7 @@ from lakeview.delta.data.scan import Scan
 from lakeview.delta.data.statistics import physical_leaves, string_prefix
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.commits import raw_actions
+from lakeview.delta.log.definitions import allows_v2_checkpoints
 from lakeview.delta.log.history import History
 from lakeview.delta.log.listing import listed_log
 from lakeview.delta.log.paths import commit_name
@@ -109,7 +110,8 @@ class DeltaTable(Operations, TableDisplay):
 
     def log_files(self) -> pl.DataFrame:
         """LOG_FILES of `_delta_log`, sidecars of its checkpoints among them."""
-        return listed_log(self.log, has_sidecars=self.log.may_have_sidecars())
+        has_sidecars = self.log.may_have_sidecars(partial(allows_v2_checkpoints, self.log))
+        return listed_log(self.log, has_sidecars=has_sidecars)
 
     def commit(self, version: int) -> pl.DataFrame:
         """ACTIONS of one commit, in the order recorded."""

@@ -13,7 +13,7 @@ from lakeview.model.frames import LOG_FILES
 from lakeview.sharing.client.table import SharedTable
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
-from tests.delta.test_v2_checkpoints import UUID, write_history
+from tests.delta.test_v2_checkpoints import FILES, STATE, UUID, write_history
 
 
 def test_commits_and_checkpoints_of_a_log_are_listed(tmp_path: Path) -> None:
@@ -30,6 +30,13 @@ def test_commits_and_checkpoints_of_a_log_are_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["checkpoint.parquet", f"checkpoint.{UUID}.parquet"], ids=["classic", "unique"])
 def test_sidecars_are_listed_whatever_the_name_of_their_checkpoint(tmp_path: Path, name: str) -> None:
     history = write_history(DeltaHistory(tmp_path), name=name, sidecars=2)
+    files = lv.open_table(history.address).log_files()
+    assert files.filter(pl.col("name").str.starts_with("part-"))["kind"].to_list() == ["checkpoint"] * 2
+
+
+def test_sidecars_of_an_older_classic_checkpoint_are_listed(tmp_path: Path) -> None:
+    history = write_history(DeltaHistory(tmp_path), name="checkpoint.parquet", sidecars=2)
+    history.checkpoint(3, actions=[*STATE, *FILES])
     files = lv.open_table(history.address).log_files()
     assert files.filter(pl.col("name").str.starts_with("part-"))["kind"].to_list() == ["checkpoint"] * 2
 

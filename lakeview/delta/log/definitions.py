@@ -67,6 +67,13 @@ def newest_in_commit_start(log: TableLog) -> int | None:
     return None if protocol is None else in_commit_start(table_protocol(protocol), metadata.properties)
 
 
+def allows_v2_checkpoints(log: TableLog) -> bool:
+    """Whether the newest protocol that can be read has the feature v2Checkpoint. The feature is only dropped once no V2
+    checkpoint is left."""
+    protocol = next(_newest(log, _PROTOCOL, log.latest + 1), None)
+    return protocol is not None and "v2Checkpoint" in (protocol.reader_features or ())
+
+
 def _newest(log: TableLog, which: Callable[[Definition], _Action | None], below: int) -> Iterator[_Action]:
     """The protocols or the metadata in force below a version, newest first: of the commits after the newest checkpoint,
     of that checkpoint, and so on back; what cannot be read is passed over."""

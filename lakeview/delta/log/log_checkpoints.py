@@ -118,11 +118,12 @@ class LogCheckpoints(LogListing):
         }
         return {v: f"sidecar {name} of checkpoint {v} is missing" for v, name in missing.items() if name is not None}
 
-    def may_have_sidecars(self) -> bool:
+    def may_have_sidecars(self, allows_v2: Callable[[], bool]) -> bool:
         """Whether checkpoints may name sidecars: true of a V2 name. Under the classic name the newest one tells, which
-        a snapshot has read: without a sidecar in it `_sidecars` need not be listed."""
-        kinds = set(self.files["kind"])
+        a snapshot has read, and where there are older ones `allows_v2`."""
+        kinds = self.files["kind"].to_list()
         if "v2" in kinds or "checkpoint" not in kinds:
             return "v2" in kinds
-        newest = [self.checkpoint(files) for files in super().checkpoints()[-1:]]
-        return any(checkpoint.problem() is not None or checkpoint.sidecars for checkpoint in newest)
+        newest = [self.checkpoint(files) for files in self.checkpoints()[-1:]]
+        is_shown = any(checkpoint.problem() is not None or checkpoint.sidecars for checkpoint in newest)
+        return is_shown or (kinds.count("checkpoint") > 1 and allows_v2())
