@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -33,7 +34,7 @@ from lakeview.model.errors import (
 from lakeview.model.schema import Schema
 from lakeview.storage import LocalStorage
 from tests.builders.actions import Action, add, metadata, protocol, remove, txn
-from tests.builders.history import START, STEP, DeltaHistory, log_name
+from tests.builders.history import CHECKPOINT_SHAPE, START, STEP, DeltaHistory, log_name
 from tests.builders.opening import open_delta_table
 from tests.builders.vectors import relative
 from tests.differential.oracles import ORACLES
@@ -201,6 +202,40 @@ def test_statistics_survive_checkpoints_without_documents_and_become_documents_a
     recorded = json.loads(DOCUMENT)
     assert json.loads(again["stats"]) == recorded
     assert "123456789012345678.25" in again["stats"]
+
+
+FAR_DATES = {"after 9999": ("12000-01-15", "12000-02-25"), "before 1": ("-0044-03-15", "-0044-04-25")}
+
+
+@pytest.mark.parametrize(("low", "high"), FAR_DATES.values(), ids=list(FAR_DATES))
+def test_dates_beyond_the_years_that_have_four_digits_become_no_other_days(tmp_path: Path, low: str, high: str) -> None:
+    """Ten characters of their text are a date, of the first of the month."""
+    history = DeltaHistory(tmp_path).create({"d": "date"}, properties=STRUCTS)
+    history.commit(add("f", stats={"numRecords": 1, "minValues": {"d": low}, "maxValues": {"d": high}}))
+    write_checkpoint(open_delta_table(tmp_path))
+    (row,) = checkpoint_rows(tmp_path, 1, "add")
+    assert row["stats_parsed"]["minValues"] == row["stats_parsed"]["maxValues"] == {"d": None}
+    assert json.loads(row["stats"])["maxValues"] == {"d": high}
+
+
+@pytest.mark.parametrize("day", [3_674_593, -735_525], ids=["the year 12030", "the year -44"])
+def test_structs_with_days_that_python_has_not_become_documents_without_them(tmp_path: Path, day: int) -> None:
+    """As Spark writes them: its dates go on."""
+    history = DeltaHistory(tmp_path).create({"d": "date", "i": "long"}).commit(add("f"), add("g"))
+    bounds = pa.struct({"d": pa.date32(), "i": pa.int64()})
+    parsed = pa.struct({"numRecords": pa.int64(), "minValues": bounds, "maxValues": bounds})
+    shape = {**CHECKPOINT_SHAPE, "add": {**CHECKPOINT_SHAPE["add"], "stats_parsed": parsed}}
+    values = {"d": day, "i": 7}
+    stats = {"numRecords": 2, "minValues": values, "maxValues": values}
+    first = {"add": {**history.actions[1][0]["add"], "stats_parsed": stats}}
+    history.checkpoint(1, actions=[*history.actions[0], first, history.actions[1][1]], shape=shape).without(0, 1)
+    table = open_delta_table(tmp_path)
+    assert table.statistics()["d"].struct.field("min").to_list() == [None, None]
+    history.commit(remove("g"), version=2)
+    table.refresh()
+    write_checkpoint(table)
+    (again,) = checkpoint_rows(tmp_path, 2, "add")
+    assert json.loads(again["stats"]) == {"numRecords": 2, "minValues": {"i": 7}, "maxValues": {"i": 7}}
 
 
 def mapped(name: str, physical: str, type_: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.data.document_values import Kind, Place, join_columns
-from lakeview.delta.data.partition_values import instants
+from lakeview.delta.data.partition_values import instants, within_calendar
 from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.schema import polars_type
 
@@ -44,7 +44,8 @@ def typed_bounds(raw: pl.Series, type_: DataType) -> pl.Series:
         case PrimitiveType("string" | "boolean"):
             return raw
         case PrimitiveType("date"):
-            return raw.str.head(10).str.to_date("%Y-%m-%d", strict=False)
+            # ten characters are a date of these years alone: of 12000-01-15 and -0044-03-15 they are another day
+            return within_calendar(raw.str.head(10).str.to_date("%Y-%m-%d", strict=False))
         case PrimitiveType("timestamp"):
             return _instants(raw)
         case PrimitiveType("timestamp_ntz"):

@@ -12,7 +12,7 @@ from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known
 from lakeview.delta.data.document_values import Columns, Kind
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.file_statistics import json_time, put_below
-from lakeview.delta.data.partition_values import parse_values
+from lakeview.delta.data.partition_values import parse_values, within_calendar
 from lakeview.delta.data.statistics import Leaf, Path
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.replay import Replay
@@ -82,8 +82,17 @@ def documents_of(stats: pl.Series, structs: pl.Series | None) -> pl.Series:
     if structs is None:
         return stats
     rows = (stats.is_null() & structs.is_not_null()).arg_true()
-    documents = pl.Series("stats", [_document(row) for row in structs.gather(rows).to_list()], dtype=pl.String)
+    values = _within_calendar(structs.gather(rows)).to_list()
+    documents = pl.Series("stats", [_document(row) for row in values], dtype=pl.String)
     return stats.scatter(rows, documents) if rows.len() else stats
+
+
+def _within_calendar(values: pl.Series) -> pl.Series:
+    """`within_calendar` at every depth of structs. Spark records what its types hold, years beyond 9999 too."""
+    if not isinstance(values.dtype, pl.Struct):
+        return within_calendar(values)
+    fields = [_within_calendar(field) for field in values.struct.unnest().get_columns()]
+    return pl.DataFrame(fields).to_struct(values.name).set(values.is_null(), None)
 
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
