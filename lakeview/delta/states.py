@@ -73,7 +73,19 @@ class States:
         for version in reversed(changes):
             before, after = self._replay(version - 1), self._replay(version)
             if _is_mapped(before) != _is_mapped(after):
-                yield self.schema(before), self.schema(after)
+                yield self.schema(before), self._with_same_names(before, after)
+
+    def _with_same_names(self, before: Replay, after: Replay) -> Schema:
+        """The schema after mapping ended or began, with the columns' names of before. Only a restore gives others: it
+        begins the mapping of then again, and by that columns may have been renamed until it ended."""
+        own, earlier = self.schema(after), self.schema(before)
+        if _is_mapped(before) or {field.stored_name for field in own} <= set(earlier.names):
+            return own
+        versions = [version for version in self._log.versions() if 0 < version <= before.version]
+        for version, definition in self._log.definitions(versions[::-1]):
+            if definition and any(definition) and _is_mapped(self._replay(version - 1)):
+                return self.schema(self._replay(version - 1))
+        return own
 
     def require_parquet(self, state: Replay) -> None:
         """UnsupportedTableError if the rows of a state are in files of another format, or of types changed wrongly."""

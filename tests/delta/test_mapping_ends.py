@@ -121,6 +121,28 @@ def test_a_restore_begins_the_mapping_that_ended_with_the_names_of_then(tmp_path
         assert rows.filter(pl.col("id") == 2)["a"].to_list() == ["a2"] * (base == between)
 
 
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_a_version_is_compared_across_a_restore_to_other_names(tmp_path: Path, mode: str) -> None:
+    table = mapped_table(tmp_path, mode)
+    first = table.append(rows_of(1))
+    assert first is not None
+    for old, new in (("a", "b"), ("day", "date"), ("s", "t")):
+        table.rename_column(old, new)
+    turn_off(table, "columnMapping")
+    between = table.append(rows_of(7).rename({"a": "b", "day": "date", "s": "t"}))
+    assert between is not None
+    table.restore(first)
+    table.append(rows_of(11))
+    rows = table.difference(between).collect()
+    assert lines(rows, "_change_type", "id", "a", "s", "day") == sorted(
+        [
+            (kind, number, f"a{number}", {"x": number, "y": "y"}, rows_of(number)["day"][0])
+            for kind, number in (("delete", 1), ("delete", 7), ("insert", 1), ("insert", 11))
+        ],
+        key=repr,
+    )
+
+
 def test_versions_are_compared_where_mapping_ended_and_began_again_before_all_columns_got_other_names(
     tmp_path: Path,
 ) -> None:
