@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from lakeview.delta.change_log import ChangedFile, ChangeLog, CommitChanges, FileAction
-from lakeview.delta.data.changes import ChangeScan, Columns, change_files
+from lakeview.delta.data.change_range import Layout, mapping_turns, scan_of, schema_seen_from
+from lakeview.delta.data.changes import ChangeScan, change_files
 from lakeview.delta.data.deletion_vectors import vector_file
 from lakeview.delta.data.files import VersionFiles
 from lakeview.delta.data.partition_values import parse_values, partition_fields
@@ -200,7 +201,7 @@ def change_scan(
     `schemas`: later metaData actions by version, of `head` alone if there are none; `times`: milliseconds since 1970 by
     version. InvalidRequestError (kind incompatible-schema-change) if rows of a version cannot be read with the schema.
     """
-    schema, mode = _last_schema(head, schemas, max_depth)
+    layouts = _layouts(head, schemas, max_depth)
     timestamps = pl.DataFrame(
         {"version": list(times), "timestamp": list(times.values())},
         schema={"version": pl.Int64(), "timestamp": pl.Int64()},
@@ -208,33 +209,32 @@ def change_scan(
     files = (
         change_files(_commits(actions), head.address)
         .join(timestamps, on="version", how="left", maintain_order="left")
-        .with_columns(pl.lit(value=True).alias("feed"), pl.lit(0).alias("era"))
+        .with_columns(pl.lit(value=True).alias("feed"))
     )
-    return ChangeScan(files, [Columns(schema, "id" if mode == "id" else "name", None)], head.address)
+    return scan_of(files, layouts, layouts[-1], head.address)
 
 
-def _last_schema(head: TableHead, schemas: Sequence[tuple[int, Metadata]], max_depth: int) -> tuple[Schema, str]:
-    """The schema of the last version and how its columns are mapped."""
-    mode = column_mapping_mode(head.protocol, head.properties)
-    parsed_schemas: list[tuple[int, Schema]] = []
-    for version, metadata in sorted(schemas, key=lambda pair: pair[0]):
+def _layouts(head: TableHead, schemas: Sequence[tuple[int, Metadata]], max_depth: int) -> list[Layout]:
+    """What holds from which version on, oldest first."""
+    layouts: list[Layout] = []
+    for version, metadata in sorted(schemas, key=lambda pair: pair[0]) or [(0, head.metadata)]:
         protocol = head.protocol
         if metadata != head.metadata:  # an answer has the first protocol only: a later mapping came with another
             protocol = replace(protocol, min_reader_version=2)
+        schema = table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=max_depth)
         mode = column_mapping_mode(protocol, metadata.properties)
-        parsed_schemas.append(
-            (version, table_schema(metadata.schema_string, protocol, metadata.properties, max_depth=max_depth))
-        )
-    last_version, last = parsed_schemas[-1] if parsed_schemas else (0, head.schema)
-    for version, schema in parsed_schemas[:-1]:
-        if (why := incompatibility(schema, last)) is not None:
+        layouts.append(Layout(version, schema, mode, bool(metadata.partition_columns), feed=True))
+    last, turns = layouts[-1], mapping_turns(layouts)
+    for i, layout in enumerate(layouts[:-1]):
+        own = schema_seen_from(layouts, turns, i, len(layouts) - 1, last.schema)
+        if (why := incompatibility(layout.schema, own)) is not None:
             raise InvalidRequestError(
-                f"these changes of {head.address} cannot be read with one schema: after version {version} {why}",
-                fix=f"ask for changes up to version {last_version - 1}, and then for the rest",
+                f"these changes of {head.address} cannot be read with one schema: after version {layout.version} {why}",
+                fix=f"ask for changes up to version {last.version - 1}, and then for the rest",
                 place="metaData.schemaString",
                 kind="incompatible-schema-change",
             )
-    return last, mode
+    return layouts
 
 
 def _commits(actions: Iterable[tuple[int, Action]]) -> list[Commit]:

@@ -23,6 +23,9 @@ from lakeview.sharing.protocol.messages import DeltaSingleAction, FileLine
 from tests.builders.actions import schema_string
 from tests.builders.mapped import field, mapped
 from tests.builders.shares import SharedStory, SharingServer
+from tests.delta.test_feature_files import rows_of, turn_off
+from tests.delta.test_mapping_ends import lines as lines_of
+from tests.delta.test_mapping_ends import mapped_table
 
 NAME = "sales.eu.orders"
 
@@ -168,10 +171,30 @@ def test_a_schema_that_cuts_the_range_in_two_is_refused(
 def test_a_mapping_within_the_range_says_which_columns_are_the_same() -> None:
     """The protocol is told of the first version only, and has no column mapping."""
     _, action = mapped("name", field("id", "long", 1))
-    first = Metadata(schema_string=schema_string({"id": "long"}), partition_columns=[])
+    first = Metadata(schema_string=schema_string({"id": "long", "note": "string"}), partition_columns=[])
     head = read_head(Protocol(1, 2), first, "team.share#t", 64, of_log=True)
-    with pytest.raises(InvalidRequestError, match="after version 0 column id was dropped"):
+    with pytest.raises(InvalidRequestError, match="after version 0 column note was dropped"):
         change_scan(head, [(0, first), (1, msgspec.convert(action["metaData"], Metadata))], [], {}, 64)
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_changes_are_read_across_an_end_of_column_mapping(tmp_path: Path, mode: str) -> None:
+    """As of the log itself."""
+    table = mapped_table(tmp_path, mode)
+    first = table.append(rows_of(*range(6)))
+    assert first is not None
+    turn_off(table, "columnMapping")
+    table.update({"a": "'new'"}, "id = 4")
+    table.delete("id = 5")
+    state, commits = table.state(first), list(table.log.commits(range(first, table.latest_version + 1)))
+    head = read_head(state.protocol, state.metadata, table.address, 64, of_log=True)
+    definitions = [(commit.version, commit.definition[1]) for commit in commits]
+    schemas = [(first, state.metadata), *((version, later) for version, later in definitions if later is not None)]
+    actions = [(commit.version, action) for commit in commits for action in commit.actions]
+    times = {version: None for version, _ in definitions}
+    rows = change_scan(head, schemas, actions, times, 64).rows(table.storage).collect().drop("_commit_timestamp")
+    assert lines_of(rows, *rows.columns) == lines_of(table.changes(first).collect(), *rows.columns)
+    assert {"a1", "a4", "new"} <= set(rows["a"])
 
 
 def test_a_removed_file_without_a_size_has_that_of_its_add() -> None:

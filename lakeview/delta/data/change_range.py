@@ -87,8 +87,14 @@ def change_scan(log: TableLog, state_of: StateOf, start: int, end: int) -> Chang
     files = files.join_asof(feeds.set_sorted("from"), left_on="version", right_on="from", check_sortedness=False)
     if any(layout.is_partitioned for layout in layouts):
         files = _fill_partition_values(log, state_of, files, start, end)
-    columns = [*_columns_before(layouts, layout.schema), _columns(layout, layout.schema, None)]
-    return ChangeScan(_with_last_names(files, columns), columns, log.storage.root)
+    return scan_of(files, layouts, layout, log.storage.root)
+
+
+def scan_of(files: pl.DataFrame, layouts: Sequence[Layout], last: Layout, root: str) -> ChangeScan:
+    """The changes in `files` as `ChangeScan` takes them, but for `era`; rows are read with the columns of `last`, which
+    files have under other names until column mapping ends, or begins."""
+    columns = [*_columns_before(layouts, last.schema), _columns(last, last.schema, None)]
+    return ChangeScan(_with_last_names(files, columns), columns, root)
 
 
 def _check_there(log: TableLog, start: int, end: int) -> None:
@@ -155,17 +161,17 @@ def _feed(protocol: TableProtocol, metadata: Metadata) -> bool:
 
 
 def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, start: int, end: int) -> None:
-    turns, last = _turns(layouts), len(layouts) - 1
+    turns, last = mapping_turns(layouts), len(layouts) - 1
     for i, layout in enumerate(layouts):
         # "as we won't be reading any data prior to it": Spark checks no schema before that of the first version
         # (CDCReader.changesToDF), and what that version removes has the columns that are left
         compare = partial(incompatibility, common=layout.version < start)
-        if (why := compare(layout.schema, _seen_from(layouts, turns, i, last, schema))) is None:
+        if (why := compare(layout.schema, schema_seen_from(layouts, turns, i, last, schema))) is None:
             continue
         later = (
             x.version
             for j, x in enumerate(layouts[i + 1 :], i + 1)
-            if compare(layout.schema, _seen_from(layouts, turns, i, j, x.schema)) is not None
+            if compare(layout.schema, schema_seen_from(layouts, turns, i, j, x.schema)) is not None
         )
         since = next(later, end)
         raise InvalidRequestError(
@@ -176,13 +182,13 @@ def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, sta
         )
 
 
-def _turns(layouts: Sequence[Layout]) -> list[int]:
+def mapping_turns(layouts: Sequence[Layout]) -> list[int]:
     """The places of the layouts after which column mapping ends or begins, looked for once: there may be thousands."""
     pairs = pairwise(layout.mapping == "none" for layout in layouts)
     return [i for i, (before, after) in enumerate(pairs) if before != after]
 
 
-def _seen_from(layouts: Sequence[Layout], turns: Sequence[int], first: int, last: int, schema: Schema) -> Schema:
+def schema_seen_from(layouts: Sequence[Layout], turns: Sequence[int], first: int, last: int, schema: Schema) -> Schema:
     """The schema of the last of these layouts as files have it while the first holds."""
     for i in reversed(turns):
         if first <= i < last:
@@ -192,9 +198,9 @@ def _seen_from(layouts: Sequence[Layout], turns: Sequence[int], first: int, last
 
 def _columns_before(layouts: Sequence[Layout], schema: Schema) -> Iterator[Columns]:
     """The columns of the last layout as files have them until column mapping ends, or begins, each time."""
-    turns = _turns(layouts)
+    turns = mapping_turns(layouts)
     for i in turns:
-        own = _seen_from(layouts, turns, i, len(layouts) - 1, schema)
+        own = schema_seen_from(layouts, turns, i, len(layouts) - 1, schema)
         yield _columns(layouts[i], own, layouts[i + 1].version)
 
 
