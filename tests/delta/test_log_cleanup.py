@@ -25,6 +25,7 @@ from lakeview.storage import LocalStorage
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.history import DeltaHistory, log_name
 from tests.builders.opening import open_delta_table
+from tests.delta.test_damaged_checkpoints import damage
 from tests.differential.oracles import ORACLES
 
 NOW = datetime(2026, 6, 1, 15, tzinfo=UTC)
@@ -162,6 +163,14 @@ def test_nothing_is_deleted_on_the_word_of_a_broken_checkpoint(tmp_path: Path, c
     make_table(tmp_path, (3, 6, 8))
     DeltaHistory(tmp_path).write(log_name(6, "checkpoint.parquet"), content)
     assert clean_log(open_delta_table(tmp_path), clock=clock)["version"].max() == 2
+
+
+def test_nothing_is_deleted_on_the_word_of_a_checkpoint_that_proved_damaged(tmp_path: Path) -> None:
+    make_table(tmp_path)
+    damage(DeltaHistory(tmp_path), log_name(6, "checkpoint.parquet"), "add.path")
+    table = open_delta_table(tmp_path)
+    assert table.snapshot(6).files.height == 7, "by the checkpoint before it and commits"
+    assert clean_log(table, clock=clock)["name"].to_list() == [f"{version:020d}.json" for version in range(3)]
 
 
 def test_sidecars_go_with_their_checkpoints_but_not_those_in_use_or_young(tmp_path: Path) -> None:

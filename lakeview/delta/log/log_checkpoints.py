@@ -42,7 +42,8 @@ class LogCheckpoints(LogListing):
     def segment(self, version: int, unusable: Collection[tuple[str, ...]] = ()) -> LogSegment:
         """As `LogListing`, along a checkpoint that is not known as damaged, and of several of one version a sound one;
         where all ways lead along damaged ones, the one that a sound log would have."""
-        damaged_names = {*unusable, *(names for names, sound in self._sound.items() if not sound)}
+        with self._lock:
+            damaged_names = {*unusable, *(names for names, sound in self._sound.items() if not sound)}
         try:
             segment = super().segment(version, damaged_names)
         except _NO_SEGMENT:

@@ -133,7 +133,8 @@ def _midnight(at: datetime) -> datetime:
 def _base(
     table: Target, checkpoints: Sequence[CheckpointFiles], cutoff: datetime, keep_versions: Sequence[int]
 ) -> CheckpointFiles | None:
-    """The newest checkpoint that is old enough and whole: what all that remains is read from."""
+    """The newest checkpoint that is old enough and whole, as far as is known without decoding all of it: what all that
+    remains is read from."""
     state = table.state()
     times = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties))
     commits = table.log.versions()
@@ -147,7 +148,8 @@ def _base(
         return None
     limit = min([commits[last_old], *keep_versions])
     for files in reversed(checkpoints):
-        if files.version <= limit and is_whole(table.storage, table.log.checkpoint(files)):
+        is_usable = files.version <= limit and not table.log.is_damaged(files)
+        if is_usable and is_whole(table.storage, table.log.checkpoint(files)):
             return files
     return None
 
