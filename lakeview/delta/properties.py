@@ -121,6 +121,7 @@ _CODECS = ("none", "uncompressed", "snappy", "gzip", "lzo", "lz4", "lz4_raw", "l
 CODEC = "delta.parquet.compression.codec"
 FORMAT_VERSION = "delta.parquet.format.version"
 INDEXED = "delta.dataSkippingStatsColumns"
+PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 
 
 def _format_version(text: str) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -89,10 +91,67 @@ def test_a_restore_keeps_features_and_the_largest_column_id(history: DeltaHistor
     assert (table.snapshot().protocol.reader_features, table.snapshot().properties[largest]) == (features, highest)
 
 
-def test_a_table_of_iceberg_readers_is_not_written(history: DeltaHistory) -> None:
-    history.commit(*writer_features("icebergCompatV1", "columnMapping", enableIcebergCompatV1="true"))
-    with pytest.raises(UnsupportedTableError, match="icebergCompatV1"):
-        open_delta_table(history).append(ROW)
+COMPATIBILITY = ["icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "icebergWriterCompatV1"]
+WRITES: dict[str, Callable[[DeltaTable], object]] = {
+    "append": lambda table: table.append(ROW),
+    "vacuum": lambda table: table.vacuum(),
+    "checkpoint": lambda table: table.checkpoint(),
+    "log cleanup": lambda table: table.clean_log(),
+    "log compaction": lambda table: table.compact_log(0, 1),
+    "checksum": lambda table: table.write_checksum(),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("feature", COMPATIBILITY)
+def test_a_table_of_iceberg_readers_is_not_written(
+    history: DeltaHistory, feature: str, write: Callable[[DeltaTable], object]
+) -> None:
+    enabled = {f"enable{feature[0].upper()}{feature[1:]}": "true"}
+    history.commit(*writer_features(feature, "columnMapping", **enabled)).commit(add("a", records=1))
+    with pytest.raises(UnsupportedTableError, match=feature):
+        write(open_delta_table(history))
+
+
+PROTECTED = "delta.requireCheckpointProtectionBeforeVersion"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda table: table.restore(0), lambda table: table.replace_table({"a": pl.Int64})],
+    ids=["restore", "replacement"],
+)
+def test_protected_checkpoints_stay_protected(history: DeltaHistory, change: Callable[[DeltaTable], object]) -> None:
+    history.commit(*writer_features("checkpointProtection"))
+    history.commit(*writer_features("checkpointProtection", requireCheckpointProtectionBeforeVersion="1"))
+    table = open_delta_table(history)
+    change(table)
+    assert table.snapshot().properties[PROTECTED] == "1"
+
+
+def test_checkpoints_of_a_clone_are_not_protected(history: DeltaHistory, tmp_path: Path) -> None:
+    history.commit(*writer_features("checkpointProtection", requireCheckpointProtectionBeforeVersion="1"))
+    open_delta_table(history).clone(str(tmp_path / "clone"))
+    assert PROTECTED not in open_delta_table(tmp_path / "clone").snapshot().properties
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda table: table.compact_log(0, 1),
+        lambda table: table.compact_log(1, 2),
+        lambda table: table.write_checksum(1),
+        lambda table: table.restore(1),
+    ],
+    ids=["compaction with it", "compaction after it", "checksum", "restore"],
+)
+def test_versions_of_a_feature_that_is_not_known_are_not_written_again(
+    history: DeltaHistory, write: Callable[[DeltaTable], object]
+) -> None:
+    history.create({"id": "long"}).commit(*writer_features("timeMachine")).commit(add("a", records=1))
+    history.commit(*writer_features())
+    with pytest.raises(UnsupportedTableError, match="timeMachine"):
+        write(open_delta_table(history))
 
 
 def test_no_row_ids_are_given_while_row_tracking_is_suspended(history: DeltaHistory) -> None:

@@ -33,10 +33,10 @@ def write_checksum(
     One that is there is never replaced. Every number is exact, or no file is written: they come from the checksum of
     the version before and the commit's own actions if the caller knows that these are reconciled (`is_reconciled`: what
     the commit adds was not live before it, and what it removes was, as with our transactions); else from the files of
-    the state, if its log is small or the caller allows a whole `replay`. UnsupportedTableError where the latest version
-    asks more of writers than is implemented.
+    the state, if its log is small or the caller allows a whole `replay`. UnsupportedTableError where this version, or
+    the latest, asks more of writers than is implemented.
     """
-    check_may_write(table)
+    check_may_write(table, [] if version is None else [version])
     state = table.state(version)
     commit = table.log.commit(state.version)
     totals = _following(table, state, commit) if is_reconciled else None

@@ -15,6 +15,7 @@ from lakeview.delta.features import check_writable, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import in_commit_start
+from lakeview.delta.properties import PROTECTED_BEFORE
 from lakeview.delta.write.evolution import with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
 from lakeview.delta.write.rules import (
@@ -34,9 +35,12 @@ _MAPPING_MODE = "delta.columnMapping.mode"
 ROW_TRACKING, SUSPENDED = "delta.enableRowTracking", "delta.rowTrackingSuspended"
 _ENABLED_FROM, _ENABLED_AT = "delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"
 
-_STAYS = ("delta.columnMapping.", "delta.enableInCommitTimestamps", "delta.inCommitTimestamp", *MATERIALIZED.values())
-"""Properties that a table keeps when it is replaced: ids and names in files are never given twice, and commits go on
-being timed as they are."""
+_STAYS = (
+    "delta.columnMapping.", "delta.enableInCommitTimestamps", "delta.inCommitTimestamp", *MATERIALIZED.values(),
+    PROTECTED_BEFORE,
+)  # fmt: skip
+"""Properties that a table keeps when it is replaced: ids and names in files are never given twice, commits go on being
+timed as they are, and checkpoints of the log stay protected."""
 
 
 class Definition:

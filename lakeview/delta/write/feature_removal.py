@@ -16,7 +16,7 @@ from lakeview.delta.log.commits import only
 from lakeview.delta.log.file_actions import file_actions
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
-from lakeview.delta.properties import value
+from lakeview.delta.properties import PROTECTED_BEFORE, value
 from lakeview.delta.write.definition import ROW_TRACKING, SUSPENDED, Definition
 from lakeview.delta.write.row_ids import DOMAIN
 from lakeview.delta.write.rules import active_features, protocol_of, with_required
@@ -59,7 +59,7 @@ REMOVALS: Mapping[str, Removal] = {
         ),
         Removal(),
     ),
-    "checkpointProtection": Removal(unset_with=("delta.requireCheckpointProtectionBeforeVersion",)),
+    "checkpointProtection": Removal(unset_with=(PROTECTED_BEFORE,)),
     "clustering": Removal(operation="CLUSTER BY", domain=CLUSTERING),
     "columnMapping": Removal(of_readers=True, mark="delta.columnMapping."),
     "deletionVectors": Removal(True, _UNSET, ("delta.enableDeletionVectors",), is_rewritten=True),
@@ -76,7 +76,7 @@ REMOVALS: Mapping[str, Removal] = {
 }  # fmt: skip
 """The features that are dropped here."""
 
-_PROTECTION, _PROTECTED_BEFORE = "checkpointProtection", "delta.requireCheckpointProtectionBeforeVersion"
+_PROTECTION = "checkpointProtection"
 _CHUNK = 256
 _COPY = (
     "copy the rows into a new table, which gets the lowest protocol that it needs, or use Delta Lake's "
@@ -194,7 +194,7 @@ def _v2_checkpoints(log: TableLog) -> Iterator[int]:
 
 def _check_protected(state: Replay, log: TableLog) -> None:
     """UnsupportedTableError while the log has versions whose checkpoints are protected."""
-    before: int | None = value(state.properties, _PROTECTED_BEFORE)
+    before: int | None = value(state.properties, PROTECTED_BEFORE)
     first = next(iter(log.commit_files()["version"]), state.version)
     if before is not None and first < before:
         reason = f"it protects the versions before {before}, and the log still has version {first}"

@@ -23,6 +23,7 @@ from lakeview.delta.log.actions import AddFile, DomainMetadata, Metadata
 from lakeview.delta.log.commits import json_text
 from lakeview.delta.log.file_actions import PARTITION_VALUES
 from lakeview.delta.log.paths import encode_path
+from lakeview.delta.properties import PROTECTED_BEFORE
 from lakeview.delta.write.checkpoint.struct_statistics import live_adds
 from lakeview.delta.write.common_schema import common_schema
 from lakeview.delta.write.create import check_no_files, check_no_iceberg_table, check_schema, lowest_protocol, put_first
@@ -78,10 +79,9 @@ def clone(
     clone_id, root = uuid.uuid4(), source.storage.root
     adds, copies = copies_of(files, clone_id) if copy else ([_from_elsewhere(row, root) for row in files], [])
     domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows() if name != ROW_DOMAIN]
-    # the clone's own commits are timed from its first one on
-    properties = {
-        k: v for k, v in definition.properties.items() if not k.startswith("delta.inCommitTimestampEnablement")
-    }
+    # the clone's own commits are timed from its first one on, and none of its checkpoints is protected
+    own = ("delta.inCommitTimestampEnablement", PROTECTED_BEFORE)
+    properties = {k: v for k, v in definition.properties.items() if not k.startswith(own)}
     # "the version number of the log entry containing the add action": the source's are of another log, and so are those
     # in its files, which no property names any more; while row tracking is suspended, no file has an id
     properties |= {key: f"_row-{uuid.uuid4()}" for key in MATERIALIZED.values() if key in properties}

@@ -27,7 +27,7 @@ from lakeview.delta.log.paths import (
     log_frame,
 )
 from lakeview.delta.log.times import CommitTimes, in_commit_start
-from lakeview.delta.properties import value
+from lakeview.delta.properties import PROTECTED_BEFORE, value
 from lakeview.delta.write.checkpoint.plan import is_whole
 from lakeview.delta.write.conflicts import VACUUM_TIME
 from lakeview.delta.write.rules import check_may_write
@@ -160,7 +160,7 @@ def _is_protected(table: Target, base: CheckpointFiles) -> bool:
     state = table.state()
     if "checkpointProtection" not in (state.protocol.writer_features or ()):
         return False
-    before: int | None = value(state.properties, "delta.requireCheckpointProtectionBeforeVersion")
+    before: int | None = value(state.properties, PROTECTED_BEFORE)
     return before is not None and base.version < before
 
 
@@ -242,7 +242,9 @@ def compact_log(table: Target, start: int, end: int) -> str:
     versions may have what they remove. Returns the name.
 
     A file of that name is left as it is. InvalidRequestError for a range of less than two commits, or one with a commit
-    that is not in the log; CorruptTableError for a commit that cannot be read; UnsupportedTableError as `vacuum`.
+    that is not in the log; CorruptTableError for a commit that cannot be read; UnsupportedTableError as `vacuum`, and
+    where a version of the range asks more of writers than is implemented: what a feature that is not known here
+    records would be lost.
     """
     check_may_write(table)
     versions = table.log.versions()
@@ -253,6 +255,8 @@ def compact_log(table: Target, start: int, end: int) -> str:
             fix="choose a range among the versions that the table lists",
             kind="log-compaction-range",
         )
+    changes = table.log.definitions(range(start + 1, end + 1))
+    check_may_write(table, [start, *(version for version, definition in changes if definition and definition[0])])
     name = compaction_name(start, end)
     newest = dict[tuple[str, ...], bytes]()
     for key, line in _actions(table, range(start, end + 1)):

@@ -9,11 +9,13 @@ import polars as pl
 
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.schemas import parse_schema, schema_text
+from lakeview.delta.features import check_writable
 from lakeview.delta.log.actions import DomainMetadata, Metadata
 from lakeview.delta.log.commit_info import CommitInfo
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
+from lakeview.delta.properties import PROTECTED_BEFORE
 from lakeview.delta.write.checkpoint.struct_statistics import with_documents
 from lakeview.delta.write.conflicts import VACUUM_END, VACUUM_START, VACUUM_TIME
 from lakeview.delta.write.evolution import MAX_ID
@@ -22,20 +24,24 @@ from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_ids import DOMAIN, high_water_mark
+from lakeview.delta.write.rules import active_features
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, CorruptTableError, DataFileMissingError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.storage import Storage
 
-_STAYS = ("delta.inCommitTimestamp", "delta.enableInCommitTimestamps")
-"""Properties that say how commits are timed from some version on: an earlier version does not take that back."""
+_STAYS = ("delta.inCommitTimestamp", "delta.enableInCommitTimestamps", PROTECTED_BEFORE)
+"""Properties that say how commits are timed from some version on, and before which one checkpoints are protected: an
+earlier version does not take that back."""
 
 
 def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
     """Make the table what it was: files that are missing come back, the others go; the protocol is never downgraded.
 
-    Returns operationMetrics. DataFileMissingError if a file that comes back is not in the store any more.
+    Returns operationMetrics. DataFileMissingError if a file that comes back is not in the store any more;
+    UnsupportedTableError if the protocol of then asks more of writers than is implemented.
     """
+    check_writable(then.table_protocol, active_features(then.metadata), txn.storage.root)
     now, before = base.adds(LIVE_COLUMNS), then.adds(LIVE_COLUMNS)
     back = with_documents(before.join(now, on=IDENTITY, how="anti", nulls_equal=True), then)
     away = now.join(before, on=IDENTITY, how="anti", nulls_equal=True)
@@ -148,8 +154,8 @@ def _infos(log: TableLog, versions: Sequence[int]) -> Iterator[tuple[int, Commit
 
 
 def _merge_metadata(now: Metadata, then: Metadata) -> Metadata:
-    """The earlier metadata, without what must never go back: marks of identity columns, the largest column id, and how
-    commits are timed."""
+    """The earlier metadata, without what must never go back: marks of identity columns, the largest column id, and the
+    properties of `_STAYS`."""
     schema = parse_schema(then.schema_string)
     marks = _marks(parse_schema(now.schema_string), schema)
     configuration = {key: text for key, text in (then.configuration or {}).items() if not key.startswith(_STAYS)}

@@ -1,7 +1,7 @@
 """What a table demands of those who write it: the features that it uses, and the protocol that they need (today's
 protocol, Table Features); the columns that data is clustered by (Clustered Table)."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -38,6 +38,8 @@ _BY_PROPERTY = {
     ("delta.enableTypeWidening", "true"): "typeWidening",
     ("delta.enableIcebergCompatV1", "true"): "icebergCompatV1",
     ("delta.enableIcebergCompatV2", "true"): "icebergCompatV2",
+    ("delta.enableIcebergCompatV3", "true"): "icebergCompatV3",
+    ("delta.enableIcebergWriterCompatV1", "true"): "icebergWriterCompatV1",
     ("delta.checkpointPolicy", "v2"): "v2Checkpoint",
     ("delta.columnMapping.mode", "name"): "columnMapping",
     ("delta.columnMapping.mode", "id"): "columnMapping",
@@ -56,11 +58,13 @@ def active_features(metadata: Metadata) -> frozenset[str]:
     return frozenset({*property_features(metadata.properties), *_of_columns(parse_schema(metadata.schema_string))})
 
 
-def check_may_write(table: Target) -> Replay:
-    """The latest version. UnsupportedTableError where its protocol asks more of writers than is implemented."""
-    state = table.state()
-    check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
-    return state
+def check_may_write(table: Target, versions: Iterable[int] = ()) -> Replay:
+    """The latest version. UnsupportedTableError where its protocol, or that of one of `versions`, asks more of writers
+    than is implemented."""
+    latest = table.state()
+    for state in (latest, *map(table.state, versions)):
+        check_writable(state.table_protocol, active_features(state.metadata), table.storage.root)
+    return latest
 
 
 def property_features(properties: Mapping[str, str]) -> Iterator[str]:
