@@ -236,6 +236,22 @@ def test_a_clustered_file_stays_one_when_rows_of_it_are_deleted(history: DeltaHi
     assert (added["clusteringProvider"], added["deletionVector"]["cardinality"]) == ("liquid", 1)
 
 
+def test_a_curve_orders_no_files_that_another_implementation_clustered(history: DeltaHistory) -> None:
+    table = open_table_with(history, protocol(1, 7, writerFeatures=["clustering", "domainMetadata"]))
+    files = {name: {"id": pa.array(ids, pa.int32())} for name, ids in (("mine", [1]), ("b", [3]), ("a", [2]))}
+    providers = {"mine": {"clusteringProvider": "liquid"}, "a": {}, "b": {}}
+    history.commit(*(history.data(name, rows, records=1, **providers[name]) for name, rows in files.items()))
+    table.optimize(z_order_by="id")
+    assert "mine" in table.files()["path"].to_list()
+    assert table.files()["records"].sort().to_list() == [1, 2]
+
+
+def test_a_commit_with_domains_brings_their_feature(history: DeltaHistory) -> None:
+    table = open_table_with(history, protocol(1, 7, writerFeatures=["rowTracking"]))
+    table.append(pl.DataFrame({"id": [1]}, schema={"id": pl.Int32}))
+    assert recorded(table, "protocol")["writerFeatures"] == ["domainMetadata", "rowTracking"]
+
+
 @pytest.mark.parametrize(
     ("versions", "features", "feature", "after"),
     [

@@ -9,11 +9,14 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.checkpoint.struct_statistics import StructStatistics, documents_of
+from lakeview.model.data_types import Field, PrimitiveType
 from tests.builders.actions import add, metadata, protocol
 from tests.builders.bounds import bounds, row
 from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory
@@ -195,3 +198,19 @@ def test_a_file_that_is_added_again_keeps_statistics_that_a_checkpoint_has_as_st
     (action,) = newest.commit(newest.snapshot().version).filter(kind="add")["action"]
     stats = json.loads(json.loads(action)["stats"])
     assert {name: value for name, value in stats.items() if name != "tightBounds"} == parsed
+
+
+def test_documents_that_structs_become_have_no_bounds_of_variants_and_bytes() -> None:
+    variant = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x01"}
+    structs = pl.Series([{"numRecords": 1, "minValues": {"v": variant, "b": b"x", "id": 1}, "nullCount": {"v": 0}}])
+    documents = documents_of(pl.Series([None], dtype=pl.String), structs)
+    assert documents.to_list() == ['{"numRecords":1,"minValues":{"id":1},"nullCount":{"v":0}}']
+
+
+def test_structs_hold_the_values_of_floats_that_became_doubles() -> None:
+    changes = {"delta.typeChanges": [{"fromType": "float", "toType": "double"}]}
+    leaves = [(("x",), ("x",), Field("x", PrimitiveType("double"), metadata=changes))]
+    documents = pl.Series(['{"numRecords":2,"minValues":{"x":0.7},"maxValues":{"x":0.2}}'])
+    (row,) = StructStatistics(leaves).read(documents, None)
+    assert row["minValues"] == {"x": 0.699999988079071}  # as a float it is a little less, and 0.2 a little more
+    assert row["maxValues"] == {"x": 0.20000000298023224}

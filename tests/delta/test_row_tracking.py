@@ -139,6 +139,16 @@ def test_a_table_that_hides_where_ids_are_kept_is_corrupt(history: DeltaHistory)
         lv.open_table(history.address).scan(row_tracking=True)
 
 
+def test_ids_and_versions_are_not_kept_under_one_name(history: DeltaHistory) -> None:
+    one_name = {**TRACKED, "delta.rowTracking.materializedRowIdColumnName": VERSION_COLUMN}
+    history.commit(FEATURES, metadata({"id": "long"}, properties=one_name))
+    history.commit(history.data("f", {"id": [1, 2]}, records=2, baseRowId=0, defaultRowCommitVersion=1))
+    table = open_delta_table(history)
+    for operation in (lambda: table.scan(row_tracking=True), lambda: table.update({"id": "7"}, "id = 1")):
+        with pytest.raises(CorruptTableError, match="are both"):
+            operation()
+
+
 def test_every_add_has_ids_once_they_are_given_whatever_rows_it_has() -> None:
     empty, full = (AddFile(path, 1, stats=f'{{"numRecords":{n}}}') for path, n in (("e", 0), ("f", 2)))
     tracked, domain = with_row_ids([empty, full, AddFile("g", 1, base_row_id=3)], 7, 9)

@@ -163,6 +163,15 @@ def test_no_table_is_partitioned_by_a_variant(tmp_path: Path) -> None:
         make_table(tmp_path, partition_by=["v"])
 
 
+def test_a_table_that_is_partitioned_by_a_variant_is_neither_read_nor_written(history: DeltaHistory) -> None:
+    features = {"readerFeatures": ["variantType"], "writerFeatures": ["variantType"]}
+    history.commit(protocol(3, 7, **features), metadata({"id": "long", "v": "variant"}, partition_by=("v",)))
+    table = open_delta_table(history)
+    for operation in (table.scan, lambda: table.append(pl.DataFrame({"id": [1], "v": ["1"]}))):
+        with pytest.raises(CorruptTableError, match="partition column v is variant, which no text can stand for"):
+            operation()
+
+
 # -- rows that are written again
 
 DATE = {"metadata": EMPTY, "value": primitive(11, integer(19_000, 4))}

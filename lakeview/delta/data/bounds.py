@@ -4,16 +4,18 @@ Bounds of decimals to bounds that hold: some writers take them through a double,
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import polars as pl
 import pyarrow as pa
 
 from lakeview.delta.data.document_values import Kind, Place, join_columns
 from lakeview.delta.data.partition_values import instants, within_calendar
-from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
+from lakeview.delta.data.type_widening import type_changes
+from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType
 from lakeview.model.schema import polars_type
 
+Side: TypeAlias = Literal["min", "max"]
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("long", "integer", "short", "byte"), Kind.INTEGER),
     **dict.fromkeys(("float", "double"), Kind.FLOAT),
@@ -114,7 +116,19 @@ _DOUBLE_DIGITS = 17
 """Digits that the text of a double has at most: one with more was written as a decimal, and is exact."""
 
 
-def loosen(bound: pl.Series, text: pl.Series, side: Literal["min", "max"]) -> tuple[pl.Series, pl.Series]:
+def was_float(field: Field) -> bool:
+    """Whether bounds of older files may be those of 32-bit floats: 0.1 there is a little more than 0.1 as a double."""
+    return any(change.get("fromType") == "float" for change in type_changes(field))
+
+
+def widen_floats(bounds: pl.Series, side: Side) -> pl.Series:
+    """Bounds of doubles, moved outwards to what they are as 32-bit floats."""
+    floats = bounds.cast(pl.Float32).cast(pl.Float64)
+    outer = pl.min_horizontal(bounds, floats) if side == "min" else pl.max_horizontal(bounds, floats)
+    return pl.select(outer).to_series().alias(bounds.name)
+
+
+def loosen(bound: pl.Series, text: pl.Series, side: Side) -> tuple[pl.Series, pl.Series]:
     """The bound, moved outwards where it may have been rounded, and whether it may.
 
     `bound` is a decimal column; `text` the same numbers in plain notation as recorded, null where only a struct has it.

@@ -9,7 +9,16 @@ from typing import Any
 import polars as pl
 
 from lakeview.delta.data.schemas import broken_schema
-from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.data_types import (
+    VARIANT,
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    PrimitiveType,
+    StructType,
+)
 from lakeview.model.errors import CorruptTableError
 from lakeview.model.partition_texts import escape
 from lakeview.model.printable import shorten
@@ -152,7 +161,7 @@ def partition_fields(schema: Schema, columns: Sequence[str]) -> list[Field]:
             raise _no_partition_column(f"{name} is not in the schema")
         if columns.count(name) > 1:
             raise _no_partition_column(f"{name} is named twice")
-        if isinstance(schema[name].type, ArrayType | MapType | StructType):
+        if isinstance(schema[name].type, ArrayType | MapType | StructType) or schema[name].type == VARIANT:
             raise _no_partition_column(f"{name} is {schema[name].type}, which no text can stand for")
         fields.append(schema[name])
     return fields

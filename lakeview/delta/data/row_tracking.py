@@ -43,7 +43,10 @@ def tracked_schema(schema: Schema, protocol: TableProtocol, properties: Mapping[
 
 def tracked_fields(schema: Schema, properties: Mapping[str, str]) -> tuple[Field, Field]:
     """`_row_id` and `_row_commit_version`, by the names they have in data files, each with as many `_` behind it as no
-    column of the table has. CorruptTableError as above."""
+    column of the table has. CorruptTableError as above, and where both go by one name in files."""
+    id_key, version_key = MATERIALIZED.values()
+    if properties.get(id_key) and properties.get(id_key) == properties.get(version_key):
+        raise _broken_properties(f"{id_key} and {version_key} are both {properties[id_key]}")
     names = {name.casefold() for name in schema.names}
     row_id, version = (_field(_unused_name(name, names), key, properties) for name, key in MATERIALIZED.items())
     return row_id, version
@@ -57,13 +60,19 @@ def _unused_name(name: str, names: Set[str]) -> str:
 
 def _field(name: str, key: str, properties: Mapping[str, str]) -> Field:
     if not properties.get(key):
-        raise CorruptTableError(
-            f"the table tracks its rows but has no property {key}, which names the column that keeps {name}",
-            fix="the metaData action is broken; restore its commit from a backup",
-            place="metaData.configuration",
-            kind="corrupt-row-tracking",
+        raise _broken_properties(
+            f"the table tracks its rows but has no property {key}, which names the column that keeps {name}"
         )
     return Field(name, PrimitiveType("long"), physical_name=properties[key])
+
+
+def _broken_properties(message: str) -> CorruptTableError:
+    return CorruptTableError(
+        message,
+        fix="the metaData action is broken; restore its commit from a backup",
+        place="metaData.configuration",
+        kind="corrupt-row-tracking",
+    )
 
 
 def tracking_fallbacks(

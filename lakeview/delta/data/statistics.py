@@ -11,11 +11,17 @@ from operator import and_
 
 import polars as pl
 
-from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, loosen, typed_bounds
+from lakeview.delta.data.bounds import (
+    ParsedStatistics,
+    bound_kind,
+    loosen,
+    typed_bounds,
+    was_float,
+    widen_floats,
+)
 from lakeview.delta.data.document_values import Columns, Kind
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.partition_values import within_calendar
-from lakeview.delta.data.type_widening import type_changes
 from lakeview.delta.properties import value
 from lakeview.model.arguments import names_of
 from lakeview.model.data_types import DataType, DecimalType, Field, PrimitiveType, StructType
@@ -162,8 +168,7 @@ class LeafStatistics:
         if group.was_float:
             singles = [bound.cast(pl.Float32).cast(pl.Float64) for bound in (low, high)]
             of_either = [fill_unknown(low == singles[0], False), fill_unknown(high == singles[1], False)]
-            low = pl.select(pl.min_horizontal(low, singles[0])).to_series()
-            high = pl.select(pl.max_horizontal(high, singles[1])).to_series()
+            low, high = widen_floats(low, "min"), widen_floats(high, "max")
         return [low, high, *of_either]
 
     def _precise(self, values: pl.Series, raw: pl.Series, type_: DataType) -> pl.Series | None:
@@ -216,7 +221,7 @@ _TIGHT, _RECORDS = ("tightBounds",), ("numRecords",)
 @dataclass(frozen=True)
 class _Group:
     """Leaves of one type, whose statistics are worked on at once: a query for each column would cost more than the work
-    (`benches/README.md`, tables of many columns). `leaves`: their numbers; `was_float`: see `_was_float`."""
+    (`benches/README.md`, tables of many columns). `leaves`: their numbers; `was_float`: see the function."""
 
     type: DataType
     was_float: bool
@@ -227,7 +232,7 @@ class _Group:
 def _groups(leaves: Sequence[Leaf]) -> list[_Group]:
     groups: dict[tuple[DataType, bool], _Group] = {}
     for number, (_, physical, leaf) in enumerate(leaves):
-        kind = leaf.type, _was_float(leaf)
+        kind = leaf.type, was_float(leaf)
         group = groups.get(kind) or groups.setdefault(kind, _Group(*kind))
         group.leaves.append(number)
         group.paths.append(physical)
@@ -252,11 +257,6 @@ def _places_of(columns: Sequence[tuple[DataType, Path]]) -> dict[Path, Kind]:
         **{(key, *path): kind for key in ("minValues", "maxValues") for path, kind in with_bounds},
         **{("nullCount", *path): Kind.COUNT for _, path in columns},
     }
-
-
-def _was_float(field: Field) -> bool:
-    """Whether bounds of older files may be those of 32-bit floats: 0.1 there is a little more than 0.1 as a double."""
-    return any(change.get("fromType") == "float" for change in type_changes(field))
 
 
 def _units(texts: pl.Series, sizes: pl.Series) -> pl.Series:

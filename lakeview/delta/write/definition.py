@@ -23,6 +23,7 @@ from lakeview.delta.write.rules import (
     check_clustering,
     property_features,
     upgrade_protocol,
+    with_required,
 )
 from lakeview.model.data_types import Field
 from lakeview.model.errors import InvalidRequestError
@@ -130,6 +131,11 @@ class Definition:
         """
         check_clustering(features, self.partition_columns, self._address)
         self.protocol = upgrade_protocol(self.protocol, features, self._address)
+
+    def support_dependencies(self) -> None:
+        """Let the protocol name the features that those which it names depend on; other writers may have left them
+        out."""
+        self.support(with_required(frozenset(self.protocol.writer_features or ())))
 
     def change_schema(self, schema: Schema) -> None:
         """Replace the schema; columns that have no id and no physical name get them where columns are mapped."""

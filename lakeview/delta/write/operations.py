@@ -125,8 +125,9 @@ class Operations(DefinitionOperations):
         all files are well as they are.
 
         `where`: a condition on partition columns; `target_bytes`: 128 MiB where neither it nor the table says;
-        `z_order_by`: all files are taken, and their rows ordered along a curve through these columns; `progress`:
-        called with the bytes done and all bytes; `user`: the user name of the commit. The rows stay the same.
+        `z_order_by`: all files are taken but those with a `clusteringProvider`, and their rows ordered along a curve
+        through these columns; `progress`: called with the bytes done and all bytes; `user`: the user name of the
+        commit. The rows stay the same.
         """
         columns = names_of(z_order_by, "z_order_by")
         parameters = {"predicate": predicates(where), "zOrderBy": msgspec.json.encode(columns).decode()}

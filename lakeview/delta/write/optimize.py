@@ -81,9 +81,14 @@ def rewrite_each(txn: PendingCommit, files: Sequence[LiveFile]) -> None:
 
 
 def groups_of(files: Iterable[LiveFile], target_bytes: int, z_order_by: Sequence[str]) -> list[list[LiveFile]]:
-    """The files that are written together: of one partition each; those that are well as they are left out."""
+    """The files that are written together: of one partition each; those that are well as they are left out, and along a
+    curve those that another implementation has clustered."""
     partitions: dict[tuple[tuple[str, str | None], ...], list[LiveFile]] = {}
     for file in files:
+        # "must only recluster files that have the field clusteringProvider set to the name of the same clustering
+        # implementation", or unset  today's protocol, Clustered Table
+        if z_order_by and file.row["clustering_provider"] is not None:
+            continue
         partitions.setdefault(file.partition, []).append(file)
     if z_order_by:
         return list(partitions.values())

@@ -112,12 +112,13 @@ class PendingCommit:
     def context(self) -> WriteContext:
         """What another process needs to write files for this transaction.
 
-        UnsupportedTableError for a type that is not written, and a rule that cannot be evaluated.
+        UnsupportedTableError for a type that is not written, and a rule that cannot be evaluated; CorruptTableError for
+        partition columns that cannot be such.
         """
         check_types(self.schema)
+        partitions = [field.name for field in self.definition.partitions]
         context = write_context(
-            self._storage.root, self.schema, self.definition.partition_columns, self.definition.properties,
-            self._clustering,
+            self._storage.root, self.schema, partitions, self.definition.properties, self._clustering
         )  # fmt: skip
         return replace(
             context,
@@ -182,6 +183,8 @@ class PendingCommit:
             return None
         if self._marks:
             self.definition.change_metadata(schema_string=schema_text(with_marks(self.schema, self._marks)))
+        if self.domains or tracks_rows(self.definition):
+            self.definition.support_dependencies()
         loop = self._loop
         try:
             if self.files.changes:

@@ -161,8 +161,9 @@ class Transaction(WholeFiles):
     ) -> int:
         """Write small files, and those with many deleted rows, again as fewer large ones; returns how many went.
 
-        `where`: a condition on partition columns; `z_order_by`: all files are taken, and their rows ordered along a
-        curve through these columns; `progress`: called with the bytes done, and all bytes. The rows stay the same.
+        `where`: a condition on partition columns; `z_order_by`: all files are taken but those with a
+        `clusteringProvider`, and their rows ordered along a curve through these columns; `progress`: called with the
+        bytes done, and all bytes. The rows stay the same.
         """
         expression = self.on_partitions(where)
         option = optional_integer(target_bytes, "target_bytes")

@@ -8,7 +8,16 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from lakeview.delta.data.bounds import ParsedStatistics, bound_kind, first_known, loosen, typed_bounds
+from lakeview.delta.data.bounds import (
+    ParsedStatistics,
+    Side,
+    bound_kind,
+    first_known,
+    loosen,
+    typed_bounds,
+    was_float,
+    widen_floats,
+)
 from lakeview.delta.data.document_values import Columns, Kind
 from lakeview.delta.data.documents import Documents
 from lakeview.delta.data.file_statistics import json_time, put_below
@@ -62,9 +71,11 @@ class StructStatistics:
 
     def _bound(self, columns: Columns, structs: ParsedStatistics, place: Path, field: Field) -> pl.Series:
         bounds = typed_bounds(columns[place], field.type)
+        side: Side = "min" if place[0] == _BOUNDS[0] else "max"
         if isinstance(field.type, DecimalType):  # documents that passed through doubles: what they round is widened
-            bounds, _ = loosen(bounds, columns[place], "min" if place[0] == _BOUNDS[0] else "max")
-        return first_known(bounds, structs.find(place, polars_type(field.type)))
+            bounds, _ = loosen(bounds, columns[place], side)
+        bounds = first_known(bounds, structs.find(place, polars_type(field.type)))
+        return widen_floats(bounds, side) if was_float(field) else bounds
 
 
 def parsed_partitions(values: pl.Series, fields: Sequence[Field]) -> pl.Series:
@@ -108,10 +119,14 @@ def _document(row: dict[str, Any] | None) -> str | None:
 
 def _plain(value: Any) -> Any:
     match value:
+        case {"metadata": bytes()}:  # of a variant, whose bounds documents hold as Z85: left out, which is allowed
+            return None
         case dict():
             inner = {name: _plain(v) for name, v in value.items()}
             return {name: v for name, v in inner.items() if v is not None and v != {}}
         case float() if not math.isfinite(value):  # JSON has no word for it
+            return None
+        case bytes():
             return None
     return json_time(value)
 
