@@ -8,7 +8,9 @@ from lakeview.delta.lint import (
     actions,
     checkpoints,
     checksums,
+    features,
     files,
+    iceberg_compatibility,
     protocol,
     schema,
     segment,
@@ -63,6 +65,11 @@ def _checkpoints(facts: LogFacts) -> str | None:
     return count_text(len(facts.checkpoints), "complete checkpoint") if facts.checkpoints else None
 
 
+def _features_of_files(facts: LogFacts) -> str | None:
+    subjects = facts.features & {"rowTracking", "clustering"}
+    return ", ".join(sorted(subjects)) if subjects and facts.knows_files else None
+
+
 def _schema(facts: LogFacts) -> str | None:
     return None if facts.schema is None else count_text(len(facts.schema), "column")
 
@@ -75,7 +82,12 @@ AREAS = (
         _actions,
         (actions.one_of_each, actions.once_a_file, actions.read_versions, actions.append_only),
     ),
-    Area("Commit times go forward", "In-Commit Timestamps", _commits, (actions.file_times, actions.in_commit_times)),
+    Area(
+        "Commit times go forward",
+        "In-Commit Timestamps",
+        _commits,
+        (actions.file_times, actions.in_commit_times, features.in_commit_enablement),
+    ),
     Area(
         "Checkpoint files are whole and easy to find",
         "Checkpoints",
@@ -101,13 +113,21 @@ AREAS = (
             protocol.domains_declared,
             schema.property_names,
             schema.property_values,
+            features.catalog_managed,
+            iceberg_compatibility.rules_of_compatibility,
         ),
+    ),
+    Area(
+        "Rows are tracked, and files clustered, as features ask",
+        "Table Features",
+        _features_of_files,
+        (features.row_tracking, features.clustering),
     ),
     Area(
         "The schema is sound",
         "Schema Serialization Format",
         _schema,
-        (schema.readable, schema.names_and_types, schema.mapping),
+        (schema.readable, schema.names_and_types, schema.mapping, features.changes_of_types),
     ),
     Area(
         "Every live file is in the store and in the table",

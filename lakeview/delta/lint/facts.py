@@ -203,6 +203,11 @@ class LogFacts:
         return self._adds(STATED)[0]
 
     @cached_property
+    def row_ids(self) -> pl.DataFrame:
+        """The live files at the latest version with their row ids and `records`; none where they cannot be read."""
+        return self._adds(("base_row_id", "default_row_commit_version", "records"))[0]
+
+    @cached_property
     def _live(self) -> tuple[pl.DataFrame, bool]:
         return self._adds(LIVE)
 
@@ -250,6 +255,10 @@ class LogFacts:
         if protocol is None:
             return frozenset()
         return frozenset({*(protocol.reader_features or ()), *(protocol.writer_features or ())})
+
+    def is_on(self, feature: str, name: str) -> bool:
+        """Whether the protocol names a feature, and the property that turns it on is true."""
+        return feature in self.features and self.properties.get(name, "").lower() == "true"
 
     @property
     def has_column_mapping(self) -> bool:

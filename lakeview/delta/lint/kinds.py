@@ -21,6 +21,7 @@ _ADD, _STATISTICS, _VECTORS = "Add File and Remove File", "Per-file Statistics",
 _PARTITION, _SCHEMA, _MAPPING = "Partition Value Serialization", "Schema Serialization Format", "Column Mapping"
 _INFO, _TIMES, _FEATURES = "Commit Provenance Information", "In-Commit Timestamps", "Table Features"
 _ENTRIES, _CHECKPOINTS, _HINT = "Delta Log Entries", "Checkpoints", "Last Checkpoint File"
+_ROWS, _CLUSTERED, _CATALOG = "Row Tracking", "Clustered Table", "Catalog-managed tables"
 _V2, _COMPACTION, _PROPERTIES = "V2 Checkpoint Table Feature", "Log Compaction Files", "Table Properties"
 
 _NEW_HINT = "delete it, or write a checkpoint"
@@ -101,6 +102,30 @@ KINDS: Mapping[str, Kind] = {
         "engines that read compactions count files wrongly: delete these, the commits say it all",
     ),
     "log-compaction-unreadable": Kind(ATTENTION, _COMPACTION, "delete it: the commits say it all"),
+    "in-commit-enablement": Kind(
+        ATTENTION, _TIMES, "have the engine that wrote it turn in-commit timestamps off and on"
+    ),
+    # what features in force ask for
+    "catalog-managed-without-times": Kind(ATTENTION, _CATALOG, "have the catalog turn in-commit timestamps on"),
+    "commit-without-transaction-id": Kind(NOTE, _CATALOG),
+    "iceberg-compatibility": Kind(
+        ATTENTION,
+        _FEATURES,
+        "a conversion to Iceberg may fail, or its readers read wrong rows: set right what is named, or turn it off",
+    ),
+    "row-tracking-columns-unnamed": Kind(
+        BROKEN, _ROWS, "readers cannot tell ids of rows: turn row tracking off and on"
+    ),
+    "row-tracking-columns-taken": Kind(BROKEN, _ROWS, "rename the column of the table; turn row tracking off and on"),
+    "row-tracking-suspended": Kind(ATTENTION, _ROWS, "set delta.rowTrackingSuspended to false"),
+    "row-ids-missing": Kind(BROKEN, _ROWS, "turn row tracking off and on: every live file gets ids", "files"),
+    "row-ids-twice": Kind(BROKEN, _ROWS, "rows cannot be told apart by their ids: write these files again", "files"),
+    "row-id-mark-too-low": Kind(BROKEN, _ROWS, "have the engine that wrote it record the highest id that rows have"),
+    "clustered-and-partitioned": Kind(ATTENTION, _CLUSTERED, "write the rows into a table that is one of both"),
+    "clustering-columns-unknown": Kind(ATTENTION, _CLUSTERED, "name other columns to cluster by", "schema"),
+    "clustering-columns-without-statistics": Kind(
+        ATTENTION, _CLUSTERED, "no filter skips them: recompute the statistics of these files", "files"
+    ),
     # protocol and properties
     "protocol-unknown": Kind(
         BROKEN,
@@ -145,6 +170,9 @@ KINDS: Mapping[str, Kind] = {
     ),
     "physical-name-shared": Kind(BROKEN, _MAPPING, "physical names are unique: restore the metaData action", "schema"),
     "max-column-id-too-low": Kind(ATTENTION, _MAPPING, page="schema"),
+    "type-change-unsupported": Kind(
+        BROKEN, "Type Widening", "restore the metaData action before it, or write the column again", "schema"
+    ),
     # live files
     "files-outside-table": Kind(
         ATTENTION, _ADD, "copy the files into the table, or allow their folder if you trust its writer", "files"

@@ -15,9 +15,9 @@ from lakeview.model.type_tree import nodes
 
 READER_AND_WRITER = frozenset(
     {
-        "catalogManaged", "catalogOwned-preview", "columnMapping", "deletionVectors", "timestampNtz", "typeWidening",
-        "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck", "variantShredding", "variantShredding-preview",
-        "variantType", "variantType-preview",
+        "catalogManaged", "catalogOwned-preview", "columnMapping", "deletionVectors", "geospatial", "timestampNtz",
+        "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck", "variantShredding",
+        "variantShredding-preview", "variantType", "variantType-preview",
     }
 )  # fmt: skip
 """Features that stand in both lists if they stand in one (protocol, Valid Feature Names in Table Features)."""
@@ -103,6 +103,15 @@ class Use:
         type_ = PrimitiveType(name)
         return next((f"column {node.name}" for node in self._nodes if node.type == type_), None)
 
+    def shape(self) -> str | None:
+        """A column of shapes, at any depth."""
+        names = (
+            (node.name, node.type.name.partition("(")[0])
+            for node in self._nodes
+            if isinstance(node.type, PrimitiveType)
+        )
+        return next((f"column {name}" for name, type_ in names if type_ in ("geometry", "geography")), None)
+
     def domain(self, prefix: str = "") -> str | None:
         """A live domain, whose name and a dot begin so."""
         return next((f"domain {d}" for d in self._domains if f"{d}.".startswith(prefix)), None)
@@ -142,6 +151,7 @@ _USES: Mapping[str, Callable[[Use], str | None]] = {
     "columnMapping": Use.mapping,
     "deletionVectors": lambda u: u.vectors() or u.on("delta.enableDeletionVectors"),
     "timestampNtz": lambda u: u.type("timestamp_ntz"),
+    "geospatial": Use.shape,
     "variantType": lambda u: u.type("variant"),
     "variantShredding": lambda u: u.on("delta.enableVariantShredding"),
     "typeWidening": lambda u: u.metadata("delta.typeChanges") or u.on("delta.enableTypeWidening"),
@@ -154,12 +164,13 @@ _USES: Mapping[str, Callable[[Use], str | None]] = {
     "icebergCompatV1": lambda u: u.on("delta.enableIcebergCompatV1"),
     "icebergCompatV2": lambda u: u.on("delta.enableIcebergCompatV2"),
     "icebergCompatV3": lambda u: u.on("delta.enableIcebergCompatV3"),
+    "icebergWriterCompatV1": lambda u: u.on("delta.enableIcebergWriterCompatV1"),
     "checkpointProtection": lambda u: next((k for k in u.properties if "CheckpointProtection" in k), None),
 }
 """Feature -> what in the table shows that it is used. Left out are features that need no sign
 (vacuumProtocolCheck), and invariants: engines list it whenever a table moves to features, used or not."""
 
-_DATA = frozenset({"deletionVectors", "timestampNtz", "variantType", "columnMapping", "typeWidening"})
+_DATA = frozenset({"deletionVectors", "geospatial", "timestampNtz", "variantType", "columnMapping", "typeWidening"})
 """Features without which a reader that does not know of them reads wrong rows."""
 
 _COMES_ALONG = "appendOnly"

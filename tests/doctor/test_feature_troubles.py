@@ -1,0 +1,256 @@
+"""Troubles of what table features ask of a table, one table each; and sound tables with these features."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lakeview.model.findings import Severity
+from tests.builders.actions import Action, info, metadata, protocol, struct
+from tests.builders.history import DeltaHistory
+from tests.doctor.diagnosis import diagnosis, one_finding, rows
+
+BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
+Tell = Callable[[DeltaHistory], object]
+
+
+def field(name: str, type_: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": type_, "nullable": True, "metadata": more}
+
+
+def mapped(name: str, number: int, type_: Any, **more: Any) -> dict[str, Any]:
+    keys = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": name}
+    return field(name, type_, **keys, **more)
+
+
+def schema(*fields: dict[str, Any]) -> str:
+    return json.dumps({"type": "struct", "fields": list(fields)})
+
+
+def domain(name: str, configuration: object) -> Action:
+    return {"domainMetadata": {"domain": name, "configuration": json.dumps(configuration), "removed": False}}
+
+
+def properties(**texts: str) -> dict[str, str | None]:
+    return {f"delta.{name.replace('__', '.')}": text for name, text in texts.items()}
+
+
+# -- row tracking
+
+TRACKED = {
+    "enableRowTracking": "true",
+    "rowTracking__materializedRowIdColumnName": "_id",
+    "rowTracking__materializedRowCommitVersionColumnName": "_version",
+}
+IDS: dict[str, Any] = {"baseRowId": 0, "defaultRowCommitVersion": 1}
+
+
+def tracked(h: DeltaHistory, *files: Action, mark: int | None = 9, **more: str) -> None:
+    first = protocol(1, 7, writerFeatures=["rowTracking", "domainMetadata"])
+    marks = [] if mark is None else [domain("delta.rowTracking", {"rowIdHighWaterMark": mark})]
+    h.commit(first, metadata(properties=properties(**{**TRACKED, **more})), *marks).commit(*files)
+
+
+# -- clustering
+
+
+def clustered(h: DeltaHistory, columns: object, partition_by: tuple[str, ...] = (), **stats: Any) -> None:
+    columns_of_table = {
+        "id": "long",
+        "city": "string",
+        "s": struct(a="long"),
+        "v": {"type": "array", "elementType": "long"},
+    }
+    h.commit(
+        protocol(1, 7, writerFeatures=["clustering", "domainMetadata"]),
+        metadata(columns_of_table, partition_by=partition_by),
+        domain("delta.clustering", columns),
+    )
+    partition = dict.fromkeys(partition_by, "x")
+    h.commit(h.data("a.parquet", {"id": [1]}, partition=partition, stats={"numRecords": 1, **stats}))
+
+
+def by(*paths: object) -> dict[str, object]:
+    return {"clusteringColumns": list(paths)}
+
+
+COUNTED: dict[str, Any] = {"nullCount": {"id": 0}, "minValues": {"id": 1}, "maxValues": {"id": 1}}
+
+# -- times inside commits
+
+FIRST, SECOND = 1_800_000_000_000, 1_800_000_000_500
+VERSION, TIME = "inCommitTimestampEnablementVersion", "inCommitTimestampEnablementTimestamp"
+
+
+def timed(h: DeltaHistory, **enablement: str) -> None:
+    """Times inside commits from v1 on."""
+    h.commit(protocol(1, 7, writerFeatures=["inCommitTimestamp"]), metadata())
+    on = metadata(properties=properties(enableInCommitTimestamps="true", **enablement))
+    h.commit(info(inCommitTimestamp=FIRST), on).commit(info(inCommitTimestamp=SECOND), rows(h, "a.parquet"))
+
+
+def managed(h: DeltaHistory, *features: str, first: dict[str, Any], **more: str) -> None:
+    both = ["catalogManaged"]
+    first_protocol = protocol(3, 7, readerFeatures=both, writerFeatures=[*both, *features])
+    h.commit(info(**first), first_protocol, metadata(properties=properties(**more)))
+
+
+# -- compatibility with Iceberg
+
+
+def compatible(
+    h: DeltaHistory, number: int, *fields: dict[str, Any], others: tuple[str, ...] = (), **more: str
+) -> None:
+    names = [f"icebergCompatV{number}", "columnMapping", *others]
+    readers = [name for name in names if name in ("columnMapping", "deletionVectors", "typeWidening")]
+    settings = {"columnMapping__mode": "name", f"enableIcebergCompatV{number}": "true", **more}
+    settings["columnMapping__maxColumnId"] = "9"
+    first = protocol(3, 7, readerFeatures=readers, writerFeatures=names)
+    h.commit(first, metadata(schema=schema(*(fields or (mapped("id", 1, "long"),))), properties=properties(**settings)))
+
+
+LIST = {"type": "array", "elementType": "long", "containsNull": True}
+WIDENED = {"delta.typeChanges": [{"fromType": "integer", "toType": "double"}]}
+
+
+def widened(h: DeltaHistory, before: str, after: str) -> None:
+    change = {"delta.typeChanges": [{"fromType": before, "toType": after}]}
+    both = ["typeWidening"]
+    first = protocol(3, 7, readerFeatures=both, writerFeatures=both)
+    h.commit(first, metadata(schema=schema(field("id", after, **change))))
+
+
+TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
+    "a type change that no reader takes": (
+        lambda h: widened(h, "string", "integer"), BROKEN, "A recorded type change is not one", "string to integer",
+    ),
+    "no names for columns of ids": (
+        lambda h: tracked(h, rowTracking__materializedRowIdColumnName=""),
+        BROKEN, "has no name for a column of materialized ids", "materializedRowIdColumnName",
+    ),
+    "one name for both columns of ids": (
+        lambda h: tracked(h, rowTracking__materializedRowIdColumnName="_version"),
+        BROKEN, "has the name of another column", "_version",
+    ),
+    "ids under the name of a column": (
+        lambda h: tracked(h, rowTracking__materializedRowIdColumnName="city"),
+        BROKEN, "has the name of another column", "city",
+    ),
+    "row tracking that is suspended": (
+        lambda h: tracked(h, rowTrackingSuspended="true"), ATTENTION, "enabled and suspended", "= true",
+    ),
+    "a file without row ids": (
+        lambda h: tracked(h, rows(h, "a.parquet")), BROKEN, "1 live file has no row ids", "a.parquet",
+    ),
+    "two files with one row id": (
+        lambda h: tracked(h, rows(h, "a.parquet", **IDS), rows(h, "b.parquet", **{**IDS, "baseRowId": 2})),
+        BROKEN, "1 live file begins with row ids of another file", "b.parquet",
+    ),
+    "a high-water mark that is too low": (
+        lambda h: tracked(h, rows(h, "a.parquet", **IDS), mark=1),
+        BROKEN, "below ids in use", "rowIdHighWaterMark 1; the highest id is 2",
+    ),
+    "no high-water mark": (
+        lambda h: tracked(h, rows(h, "a.parquet", **IDS), mark=None), BROKEN, "below ids in use", "is not recorded",
+    ),
+    "a clustering column that is not there": (
+        lambda h: clustered(h, by(["day"])), ATTENTION, "Clustering columns that are missing", '["day"]',
+    ),
+    "a clustering column without bounds": (
+        lambda h: clustered(h, by(["v"])), ATTENTION, "Clustering columns that are missing", "v: array<long>",
+    ),
+    "clustering columns that are none": (
+        lambda h: clustered(h, {}), ATTENTION, "Clustering columns that are missing", "{}",
+    ),
+    "a clustered table with partitions": (
+        lambda h: clustered(h, by(["id"]), ("city",), **COUNTED), ATTENTION, "clustered and partitioned", "city",
+    ),
+    "a file without statistics of a clustering column": (
+        lambda h: clustered(h, by(["id"], ["s", "a"]), **COUNTED),
+        ATTENTION, "1 live file lacks statistics of a clustering column", "a.parquet",
+    ),
+    "an enablement that is not recorded": (
+        timed, ATTENTION, "enablement of in-commit timestamps is wrong", "commit v0 has no in-commit timestamp",
+    ),
+    "an enablement without its time": (
+        lambda h: timed(h, **{VERSION: "1"}), ATTENTION, "enablement of in-commit timestamps", f"{TIME} = None",
+    ),
+    "an enablement of another time": (
+        lambda h: timed(h, **{VERSION: "1", TIME: "5"}),
+        ATTENTION, "enablement of in-commit timestamps is wrong", f"commit v1 has {FIRST}",
+    ),
+    "an enablement after the latest version": (
+        lambda h: timed(h, **{VERSION: "7", TIME: str(FIRST)}),
+        ATTENTION, "enablement of in-commit timestamps is wrong", "the latest version is 2",
+    ),
+    "a table of a catalog without in-commit timestamps": (
+        lambda h: managed(h, first={"txnId": "a"}), ATTENTION, "in-commit timestamps are off", "file times",
+    ),
+    "a table of a catalog without a txnId": (
+        lambda h: managed(h, "inCommitTimestamp", first={"inCommitTimestamp": FIRST}, enableInCommitTimestamps="true"),
+        NOTE, "1 commit has no txnId", "v0",
+    ),
+    "an undeclared column of shapes": (
+        lambda h: h.create({"id": "long", "g": "geometry(OGC:CRS84)"}),
+        BROKEN, "used and not declared: geospatial", "column g",
+    ),
+    "compatibility without mapped columns": (
+        lambda h: compatible(h, 2, columnMapping__mode="none"), ATTENTION, "1 rule of icebergCompatV2", "not mapped",
+    ),
+    "two versions of compatibility": (
+        lambda h: compatible(h, 2, others=("icebergCompatV1",), enableIcebergCompatV1="true"),
+        ATTENTION, "1 rule of icebergCompatV2", "V1 is active too",
+    ),
+    "the first version with deletion vectors": (
+        lambda h: compatible(h, 1, others=("deletionVectors",)), ATTENTION, "1 rule of icebergCompatV1", "deletion",
+    ),
+    "the second version with deletion vectors": (
+        lambda h: compatible(h, 2, others=("deletionVectors",), enableDeletionVectors="true"),
+        ATTENTION, "1 rule of icebergCompatV2", "deletion vectors are enabled",
+    ),
+    "the third version without row ids": (
+        lambda h: compatible(h, 3), ATTENTION, "1 rule of icebergCompatV3", "rows are not tracked",
+    ),
+    "a list in the first version": (
+        lambda h: compatible(h, 1, mapped("l", 1, LIST)), ATTENTION, "1 rule of icebergCompatV1", "l is array<long>",
+    ),
+    "a type that Iceberg has not": (
+        lambda h: compatible(h, 2, mapped("l", 1, "void")), ATTENTION, "1 rule of icebergCompatV2", "l is void",
+    ),
+    "an element without an id": (
+        lambda h: compatible(h, 2, mapped("l", 1, LIST)), ATTENTION, "1 rule of icebergCompatV2", "l.element has no id",
+    ),
+    "a type change that Iceberg has not": (
+        lambda h: compatible(h, 2, mapped("x", 1, "double", **WIDENED), others=("typeWidening",)),
+        ATTENTION, "1 rule of icebergCompatV2", "x was changed from integer to double",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_trouble_of_a_feature_is_found(history: DeltaHistory, trouble: str) -> None:
+    tell, severity, claim, evidence = TROUBLES[trouble]
+    tell(history)
+    one_finding(diagnosis(history), severity, claim, evidence)
+
+
+NESTED = {"delta.columnMapping.nested.ids": {"l.element": 5}}
+SOUND: dict[str, Tell] = {
+    "row tracking": lambda h: tracked(
+        h, rows(h, "a.parquet", **IDS), rows(h, "b.parquet", **{**IDS, "baseRowId": 3}), mark=5
+    ),
+    "clustering by paths": lambda h: clustered(h, by(["id"]), **COUNTED),
+    "clustering by names": lambda h: clustered(h, by("id"), **COUNTED),
+    "times inside commits": lambda h: timed(h, **{VERSION: "1", TIME: str(FIRST)}),
+    "a widened column": lambda h: widened(h, "integer", "long"),
+    "compatibility with Iceberg": lambda h: compatible(h, 2, mapped("l", 1, LIST, **NESTED)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tell", SOUND.values(), ids=SOUND)
+def test_a_sound_table_with_a_feature_has_no_trouble(history: DeltaHistory, tell: Tell) -> None:
+    tell(history)
+    assert [f for f in diagnosis(history) if f.severity is not NOTE] == []
