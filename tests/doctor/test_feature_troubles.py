@@ -10,7 +10,7 @@ import pytest
 
 from lakeview.model.findings import Severity
 from tests.builders.actions import Action, info, metadata, protocol, struct
-from tests.builders.history import DeltaHistory
+from tests.builders.history import CHECKPOINT_SHAPE, DeltaHistory, log_name, parquet_actions
 from tests.doctor.diagnosis import diagnosis, one_finding, rows
 
 BROKEN, ATTENTION, NOTE = Severity.BROKEN, Severity.ATTENTION, Severity.NOTE
@@ -112,6 +112,25 @@ def compatible(
     h.commit(first, metadata(schema=schema(*(fields or (mapped("id", 1, "long"),))), properties=properties(**settings)))
 
 
+# -- V2 checkpoints
+
+FILE_ACTIONS = {kind: CHECKPOINT_SHAPE[kind] for kind in ("add", "remove")}
+
+
+def with_v2_checkpoint(h: DeltaHistory, *described: int, size: int | None = None) -> None:
+    """A checkpoint of v1 with these checkpointMetadata actions, whose sidecar is recorded with a size, or its own."""
+    both = ["v2Checkpoint"]
+    h.commit(protocol(3, 7, readerFeatures=both, writerFeatures=both), metadata()).commit(rows(h, "a.parquet"))
+    sidecar = parquet_actions([rows(h, "a.parquet")], FILE_ACTIONS)
+    own_size = len(sidecar) if size is None else size
+    h.write("_delta_log/_sidecars/s.parquet", sidecar)
+    top: list[Action] = [{"checkpointMetadata": {"version": version}} for version in described]
+    top += [action for action in h.reconciled(1) if "add" not in action]
+    top.append({"sidecar": {"path": "s.parquet", "sizeInBytes": own_size, "modificationTime": 0}})
+    name = log_name(1, "checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json")
+    h.write(name, "".join(json.dumps(action) + "\n" for action in top).encode())
+
+
 LIST = {"type": "array", "elementType": "long", "containsNull": True}
 WIDENED = {"delta.typeChanges": [{"fromType": "integer", "toType": "double"}]}
 
@@ -197,6 +216,18 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
         lambda h: h.create({"id": "long", "g": "geometry(OGC:CRS84)"}),
         BROKEN, "used and not declared: geospatial", "column g",
     ),
+    "a V2 checkpoint without its metadata": (
+        with_v2_checkpoint, ATTENTION, "1 V2 checkpoint does not describe", "0001.checkpoint.80a083e8",
+    ),
+    "a V2 checkpoint with metadata of another version": (
+        lambda h: with_v2_checkpoint(h, 9), ATTENTION, "1 V2 checkpoint does not describe", "0001.checkpoint.80a083e8",
+    ),
+    "a V2 checkpoint that is described twice": (
+        lambda h: with_v2_checkpoint(h, 1, 1), ATTENTION, "1 V2 checkpoint does not describe", "0001.checkpoint.80a08",
+    ),
+    "a sidecar of another size": (
+        lambda h: with_v2_checkpoint(h, 1, size=7), ATTENTION, "1 sidecar has another size", "s.parquet has",
+    ),
     "compatibility without mapped columns": (
         lambda h: compatible(h, 2, columnMapping__mode="none"), ATTENTION, "1 rule of icebergCompatV2", "not mapped",
     ),
@@ -245,6 +276,7 @@ SOUND: dict[str, Tell] = {
     "clustering by paths": lambda h: clustered(h, by(["id"]), **COUNTED),
     "clustering by names": lambda h: clustered(h, by("id"), **COUNTED),
     "times inside commits": lambda h: timed(h, **{VERSION: "1", TIME: str(FIRST)}),
+    "a V2 checkpoint": lambda h: with_v2_checkpoint(h, 1),
     "a widened column": lambda h: widened(h, "integer", "long"),
     "compatibility with Iceberg": lambda h: compatible(h, 2, mapped("l", 1, LIST, **NESTED)),
 }  # fmt: skip

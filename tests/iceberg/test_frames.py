@@ -419,6 +419,13 @@ def test_statistics_files_are_told_blob_by_blob(history: BranchedHistory) -> Non
     ]
 
 
+def test_counts_of_statistics_files_below_zero_are_unknown(history: BranchedHistory) -> None:
+    blob = {"type": "made-up", "fields": [True, 1], "properties": {"ndv": -5}}
+    entry = {"statistics-path": f"{history.location}/s", "file-size-in-bytes": -1, "blob-metadata": [blob]}
+    files = open_iceberg_table(history.record(statistics=[entry])).statistics_files()
+    assert files.select("columns", "ndv", "size").rows() == [(["id"], None, None)]
+
+
 def test_a_statistics_file_of_an_odd_snapshot_is_reported(history: BranchedHistory) -> None:
     findings = open_iceberg_table(history.record(statistics=[{"snapshot-id": [1]}])).check()
     assert [f.evidence for f in findings if f.id == "statistics-file-without-snapshot"] == ["1 of 1"]

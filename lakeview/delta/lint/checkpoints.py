@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from lakeview.delta.lint.facts import LogFacts
-from lakeview.delta.lint.report import differing, finding, some
+from lakeview.delta.lint.report import differing, finding, of_names, some
 from lakeview.delta.log.actions import Metadata, Protocol, version_text
-from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.checkpoints import UNREADABLE, Checkpoint
 from lakeview.delta.log.file_actions import IDENTITY
 from lakeview.delta.log.log_segment import CheckpointFiles
+from lakeview.delta.log.paths import SIDECARS
 from lakeview.model.errors import AccessDeniedError, CorruptTableError, UnsupportedTableError
 from lakeview.model.findings import Finding
 from lakeview.model.printable import count_text
@@ -44,6 +45,30 @@ def agree_with_replay(facts: LogFacts) -> Iterator[Finding]:
             claim = f"The checkpoint of v{files.version} disagrees with the commits" if wrong else inner[0]
             evidence = differing(wrong) if wrong else inner[-1]
             yield finding("checkpoint-disagrees", claim, evidence, files.names[0])
+
+
+def v2_structure(facts: LogFacts) -> Iterator[Finding]:
+    """A checkpoint with a UUID in its name describes its own version, once, and its sidecars have the sizes that it
+    records."""
+    names: list[str] = []
+    other_sizes: list[str] = []
+    for files in (each for each in facts.checkpoints if each.is_v2):
+        checkpoint = facts.log.checkpoint(files)
+        try:
+            versions, sizes = checkpoint.described_versions(), checkpoint.sidecar_sizes
+        except UNREADABLE:  # a finding of those that compare checkpoints
+            continue
+        if versions != [files.version]:
+            names += files.names
+        present = dict(facts.folder.select("name", "size").iter_rows())
+        actual_sizes = {name: present.get(f"{SIDECARS}/{name}") for name in sizes}
+        other_sizes += [
+            f"{n} has {a:,} bytes, not {sizes[n]:,}" for n, a in actual_sizes.items() if a and a != sizes[n]
+        ]
+    claim = f"{count_text(len(names), 'V2 checkpoint does', 'V2 checkpoints do')} not describe their version once"
+    yield from of_names("v2-checkpoint-metadata", names, claim)
+    claim = f"{count_text(len(other_sizes), 'sidecar has', 'sidecars have')} another size than recorded"
+    yield from of_names("sidecar-other-size", other_sizes, claim)
 
 
 def count_compared(facts: LogFacts) -> str | None:

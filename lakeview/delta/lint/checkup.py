@@ -92,7 +92,7 @@ AREAS = (
         "Checkpoint files are whole and easy to find",
         "Checkpoints",
         _checkpoints,
-        (segment.multi_part, segment.last_checkpoint, segment.log_tail),
+        (segment.multi_part, checkpoints.v2_structure, segment.last_checkpoint, segment.log_tail),
     ),
     Area(
         "Checkpoints agree with the commits",

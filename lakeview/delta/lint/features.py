@@ -124,7 +124,7 @@ def _without_statistics(facts: LogFacts, columns: Sequence[str]) -> Iterator[Fin
         return
     frame = statistics_frame(live, physical_leaves(schema, columns, facts.partition_columns))
     has_counts = [frame[name].struct.field("null_count").is_not_null() for name in columns]
-    silent = live.filter(~pl.Series(pl.select(pl.all_horizontal(has_counts)).to_series()))
+    silent = live.filter(~pl.select(pl.all_horizontal(has_counts)).to_series())
     claim = f"{count_text(silent.height, 'live file lacks', 'live files lack')} statistics of a clustering column"
     yield from of_files("clustering-columns-without-statistics", silent, claim)
 

@@ -41,6 +41,10 @@ KINDS: Mapping[str, Kind] = {
         ATTENTION, _V2, "write V2 checkpoints only: their writer does not follow the feature"
     ),
     "v2-checkpoint-without-feature": Kind(ATTENTION, _V2, "add the feature, or write classic checkpoints"),
+    "v2-checkpoint-metadata": Kind(ATTENTION, _V2, "write a new checkpoint: some engines refuse this one"),
+    "sidecar-other-size": Kind(
+        ATTENTION, _V2, "write a new checkpoint: engines that trust the size cannot read this one"
+    ),
     "checkpoint-overdue": Kind(ATTENTION, _CHECKPOINTS, "write a checkpoint; see why the writer does not"),
     "last-checkpoint-unreadable": Kind(
         ATTENTION, _HINT, "delete it, or write a checkpoint: readers then list the folder"

@@ -151,7 +151,7 @@ class Checkpoint:
     def _sidecar_pieces(self) -> list[CheckpointPiece]:
         return [
             CheckpointPiece(path if is_absolute(path) else f"{SIDECARS}/{path}", size, self.version, self._tops[0].name)
-            for path, size in self._sidecar_sizes.items()
+            for path, size in self.sidecar_sizes.items()
         ]
 
     def count_actions(self) -> int | None:
@@ -174,14 +174,19 @@ class Checkpoint:
             return error.message
         return None
 
+    def described_versions(self) -> list[Any]:
+        """What each checkpointMetadata action says its version is (today's protocol, Checkpoint Metadata)."""
+        kind = "checkpointMetadata"
+        return [action.get("version") for top in self._tops for action in top.structs({kind: ["version"]})[kind]]
+
     @property
     def sidecars(self) -> tuple[str, ...]:
         """The paths of the files beside that hold the file actions (today's protocol, Sidecar Files), decoded, each
         once, in the order recorded; those in `_sidecars` by their names."""
-        return tuple(self._sidecar_sizes)
+        return tuple(self.sidecar_sizes)
 
     @cached_property
-    def _sidecar_sizes(self) -> dict[str, int]:
+    def sidecar_sizes(self) -> dict[str, int]:
         """Each path of `sidecars`, and the bytes that are recorded of it, 0 where none are."""
         sizes: dict[str, int] = {}
         kinds = {"sidecar": ["path", "sizeInBytes"]}

@@ -34,7 +34,7 @@ def statistics_files(metadata: Metadata, storage: Storage, locations: Locations)
                 with suppress(LakeviewError):  # outside the allowed places, or a store that does not answer
                     present[path] = storage.exists(locations.resolve(path))
             head = (path, _whole(document.get("snapshot-id")), kind)
-            tail = (_whole(document.get("file-size-in-bytes")), present[path])
+            tail = (_count(document.get("file-size-in-bytes")), present[path])
             rows += [(*head, *blob, *tail) for blob in _blobs(document, names)]
     return pl.DataFrame(rows, schema=STATISTICS_FILES, orient="row")
 
@@ -47,14 +47,18 @@ def _blobs(
     objects = [b for b in blobs if isinstance(b, dict)] if isinstance(blobs, list) else []
     for blob in objects:
         fields, properties = blob.get("fields"), blob.get("properties")
-        columns = (
-            [names.get(i, f"column {i}") for i in fields if isinstance(i, int)] if isinstance(fields, list) else []
-        )
+        columns = [names.get(i, f"column {i}") for i in fields if type(i) is int] if isinstance(fields, list) else []
         ndv = properties.get("ndv") if isinstance(properties, dict) else None
         type_ = blob.get("type")
-        yield type_ if isinstance(type_, str) else None, columns, _whole(ndv)
+        yield type_ if isinstance(type_, str) else None, columns, _count(ndv)
     if not objects:
         yield None, None, None
+
+
+def _count(value: Any) -> int | None:
+    """As `_whole`; None for a count below zero too."""
+    count = _whole(value)
+    return None if count is None or count < 0 else count
 
 
 def _whole(value: Any) -> int | None:
