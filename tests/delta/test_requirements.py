@@ -14,7 +14,7 @@ import pytest
 import lakeview as lv
 from lakeview.delta.table import DeltaTable
 from lakeview.model.errors import CommitConflictError, CorruptTableError, InvalidRequestError, UnsupportedTableError
-from tests.builders.actions import Action, add, metadata, protocol, txn
+from tests.builders.actions import Action, add, info, metadata, protocol, txn
 from tests.builders.history import DeltaHistory, log_name
 from tests.builders.opening import open_delta_table
 
@@ -195,8 +195,11 @@ def test_times_inside_commits_may_go_and_come_again(history: DeltaHistory) -> No
     assert table.history().sort("version")["timestamp_source"].to_list() == ["file", "file", "file", "in-commit"]
 
 
-def test_a_checksum_has_no_time_inside_the_commit_where_there_is_none(history: DeltaHistory) -> None:
-    table = open_delta_table(history.create().commit(txn("app", 1)))
+@pytest.mark.parametrize("actions", [[], [info(inCommitTimestamp=5)]], ids=["none", "one without the feature"])
+def test_a_checksum_has_no_time_inside_the_commit_where_there_is_none(
+    history: DeltaHistory, actions: list[Action]
+) -> None:
+    table = open_delta_table(history.create().commit(*actions, txn("app", 1)))
     assert table.write_checksum()
     name = log_name(1, "crc")
     assert "inCommitTimestampOpt" not in json.loads(table.storage.read(name))

@@ -9,6 +9,7 @@ from lakeview.delta.log.actions import AddFile, Metadata
 from lakeview.delta.log.commits import Commit, without_nulls
 from lakeview.delta.log.paths import LOG_FOLDER, checksum_name
 from lakeview.delta.log.replay import Replay
+from lakeview.delta.log.times import in_commit_start
 from lakeview.delta.write.rules import check_may_write
 from lakeview.delta.write.target import Target
 from lakeview.model.errors import AccessDeniedError, UnsupportedTableError
@@ -87,13 +88,15 @@ def _totals(sizes: pl.Series) -> tuple[int, int] | None:
 
 def _encode(state: Replay, commit: Commit, totals: tuple[int, int]) -> bytes:
     info = commit.info
+    # "Present if and only if In-Commit Timestamps are enabled": a commit may carry one all the same
+    is_timed = in_commit_start(state.table_protocol, state.properties) is not None
     fields: dict[str, Any] = {
         "txnId": info.txn_id,
         "tableSizeBytes": totals[1],
         "numFiles": totals[0],
         "numMetadata": 1,
         "numProtocol": 1,
-        "inCommitTimestampOpt": info.in_commit_timestamp,
+        "inCommitTimestampOpt": info.in_commit_timestamp if is_timed else None,
         "metadata": without_nulls(msgspec.to_builtins(state.metadata)),
         "protocol": without_nulls(msgspec.to_builtins(state.protocol)),
     }
