@@ -126,6 +126,21 @@ def test_mapping_of_a_table_with_the_schema_of_a_mapped_one(tmp_path: Path) -> N
     assert open_delta_table(table).scan().collect().equals(rows(0))
 
 
+def test_a_new_column_gets_no_id_that_elements_have(tmp_path: Path) -> None:
+    keys = {
+        "delta.columnMapping.id": 1,
+        "delta.columnMapping.physicalName": "l",
+        "delta.columnMapping.nested.ids": {"l.element": 2},
+    }
+    field = {"name": "l", "type": {"type": "array", "elementType": "long"}, "nullable": True, "metadata": keys}
+    properties: dict[str, str | None] = {**MAPPED, "delta.columnMapping.maxColumnId": "1"}
+    text = json.dumps({"type": "struct", "fields": [field]})
+    history = DeltaHistory(tmp_path).commit(protocol(2, 5), metadata(schema=text, properties=properties))
+    table = open_delta_table(history)
+    table.add_column("more", "long")
+    assert [f.id for f in table.snapshot().schema] == [1, 3]
+
+
 def test_a_column_of_another_mapped_table_gets_an_id_of_this_one(tmp_path: Path) -> None:
     table = make_table(tmp_path / "here", MAPPED)
     other = lv.create_table(tmp_path / "there", {"more": "long"}, properties=MAPPED).snapshot().schema["more"]

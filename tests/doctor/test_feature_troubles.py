@@ -131,6 +131,10 @@ def with_v2_checkpoint(h: DeltaHistory, *described: int, size: int | None = None
     h.write(name, "".join(json.dumps(action) + "\n" for action in top).encode())
 
 
+def nested_ids(element: int) -> dict[str, Any]:
+    return {"delta.columnMapping.nested.ids": {"l.element": element}}
+
+
 LIST = {"type": "array", "elementType": "long", "containsNull": True}
 WIDENED = {"delta.typeChanges": [{"fromType": "integer", "toType": "double"}]}
 
@@ -254,6 +258,13 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
     "an element without an id": (
         lambda h: compatible(h, 2, mapped("l", 1, LIST)), ATTENTION, "1 rule of icebergCompatV2", "l.element has no id",
     ),
+    "an id of elements above the highest": (
+        lambda h: compatible(h, 2, mapped("l", 1, LIST, **nested_ids(12))),
+        ATTENTION, "maxColumnId is lower than an id in use", "9, and the highest id is 12",
+    ),
+    "an id of elements that is a column's": (
+        lambda h: compatible(h, 2, mapped("l", 1, LIST, **nested_ids(1))), BROKEN, "shares its mapping id", "l (id 1)",
+    ),
     "a type change that Iceberg has not": (
         lambda h: compatible(h, 2, mapped("x", 1, "double", **WIDENED), others=("typeWidening",)),
         ATTENTION, "1 rule of icebergCompatV2", "x was changed from integer to double",
@@ -268,7 +279,6 @@ def test_a_trouble_of_a_feature_is_found(history: DeltaHistory, trouble: str) ->
     one_finding(diagnosis(history), severity, claim, evidence)
 
 
-NESTED = {"delta.columnMapping.nested.ids": {"l.element": 5}}
 SOUND: dict[str, Tell] = {
     "row tracking": lambda h: tracked(
         h, rows(h, "a.parquet", **IDS), rows(h, "b.parquet", **{**IDS, "baseRowId": 3}), mark=5
@@ -278,7 +288,7 @@ SOUND: dict[str, Tell] = {
     "times inside commits": lambda h: timed(h, **{VERSION: "1", TIME: str(FIRST)}),
     "a V2 checkpoint": lambda h: with_v2_checkpoint(h, 1),
     "a widened column": lambda h: widened(h, "integer", "long"),
-    "compatibility with Iceberg": lambda h: compatible(h, 2, mapped("l", 1, LIST, **NESTED)),
+    "compatibility with Iceberg": lambda h: compatible(h, 2, mapped("l", 1, LIST, **nested_ids(5))),
 }  # fmt: skip
 
 

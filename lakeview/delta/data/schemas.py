@@ -28,6 +28,8 @@ from lakeview.model.type_tree import nodes
 _DECIMAL = re.compile(r"^decimal\s*(?:\(\s*(\d{1,4})\s*,\s*(-?\d{1,4})\s*\))?$")
 _ID = "delta.columnMapping.id"
 _PHYSICAL_NAME = "delta.columnMapping.physicalName"
+NESTED_IDS = "delta.columnMapping.nested.ids"
+"""Key of the ids that elements, keys and values have, by their paths (delta protocol, Iceberg Compatibility V2)."""
 
 
 def parse_schema(text: str | None, *, is_mapped: bool = False, max_depth: int = 64) -> Schema:
@@ -115,6 +117,13 @@ def _field(value: Any, is_mapped: bool, depth: int, place: str) -> Field:
         field_id if isinstance(field_id, int) else None,
         physical if isinstance(physical, str) else None,
     )
+
+
+def mapping_ids(field: Field) -> list[int]:
+    """The ids that the metadata of a field gives to it, and to the elements, keys and values below it."""
+    below = field.metadata.get(NESTED_IDS)
+    ids = [field.metadata.get(_ID), *(below.values() if isinstance(below, dict) else ())]
+    return [number for number in ids if type(number) is int]
 
 
 def schema_text(schema: Schema) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lakeview.delta.data.schemas import primitive_type
+from lakeview.delta.data.schemas import NESTED_IDS, primitive_type
 from lakeview.delta.data.type_widening import type_changes, widens_in_iceberg
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import of_names
@@ -75,7 +75,7 @@ def _without_nested_ids(every: Sequence[Node]) -> Iterator[str]:
             continue
         end = max(i for i in range(1, len(node.path)) if node.path[:i] in owners)
         field = owners[node.path[:end]]
-        ids = field.metadata.get("delta.columnMapping.nested.ids")
+        ids = field.metadata.get(NESTED_IDS)
         key = ".".join((field.stored_name, *node.path[end:]))
         if not isinstance(ids, dict) or not isinstance(ids.get(key), int):
             yield f"{node.name} has no id"

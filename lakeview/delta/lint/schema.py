@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from lakeview.delta.data.partition_values import partition_fields
-from lakeview.delta.data.schemas import parse_schema
+from lakeview.delta.data.schemas import mapping_ids, parse_schema
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, of_names
 from lakeview.delta.log.commit_info import whole
@@ -73,14 +73,14 @@ def mapping(facts: LogFacts) -> Iterator[Finding]:
     fields = list(fields_below(facts.schema))
     physical = [f"{path} ({f.physical_name})" for path, f in _fields_with_one_key(facts, lambda f: f.physical_name)]
     yield from _ids_and_names(fields, physical)
-    yield from _highest_id([f.id for _, f in fields if f.id is not None], facts.properties)
+    yield from _highest_id([number for _, f in fields for number in mapping_ids(f)], facts.properties)
 
 
 def _ids_and_names(fields: Sequence[tuple[str, Field]], physical: Sequence[str]) -> Iterator[Finding]:
     bare = [path for path, f in fields if f.id is None or f.physical_name is None]
     claim = f"{count_text(len(bare), 'column lacks', 'columns lack')} a mapping id or physical name"
     yield from of_names("column-mapping-missing", bare, claim)
-    ids = Counter(f.id for _, f in fields if f.id is not None)
+    ids = Counter(number for _, f in fields for number in mapping_ids(f))
     same = [f"{path} (id {f.id})" for path, f in fields if f.id is not None and ids[f.id] > 1]
     shares = "column shares its", "columns share their"
     yield from of_names("column-mapping-id-shared", same, f"{count_text(len(same), *shares)} mapping id")

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lakeview.delta.data.schemas import mapping_ids
 from lakeview.model.data_types import (
     VARIANT,
     VOID,
@@ -228,9 +229,9 @@ def with_column_ids(schema: Schema, properties: dict[str, str | None], *, keep_n
     "Write the field id and a physical name that is universally unique"; `keep_names`: the physical name is the name,
     for a table whose files have it, and ids are new: what the fields have is of a table that they were copied from.
     """
-    own = (field.metadata.get(_ID) for _, field in fields_below(schema))
+    own = (number for _, field in fields_below(schema) for number in mapping_ids(field))
     last = int(properties.get(MAX_ID) or 0)
-    numbers = iter(range(max(last, *(number for number in own if isinstance(number, int)), 0) + 1, 2**31))
+    numbers = iter(range(max(last, *own, 0) + 1, 2**31))
 
     def assign(field: Field) -> Field:
         nonlocal last
