@@ -102,7 +102,9 @@ def test_a_missing_sidecar_is_named_and_makes_versions_unreadable(history: Delta
         table.files(columns=["path"])
     top = "00000000000000000002.checkpoint.parquet"
     assert caught.value.message == f"sidecar part-1.parquet of checkpoint {top} is missing"
-    assert caught.value.fix == "restore the file from a backup"
+    assert caught.value.fix == (
+        "restore the file from a backup; if every commit is still there, deleting the checkpoint is enough"
+    )
     reasons = dict(table.versions().select("version", "reason").iter_rows())
     assert reasons == dict.fromkeys((2, 3), "sidecar part-1.parquet of checkpoint 2 is missing")
 

@@ -85,7 +85,7 @@ def readable(name: str, parent: str | None = None) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         if parent is not None:
-            raise corrupt_checkpoint(f"{what} is missing", name, "restore the file from a backup") from error
+            raise corrupt_checkpoint(f"{what} is missing", name) from error
         raise corrupt_checkpoint(f"{what} was listed and is gone", name, "refresh: a cleanup may be running") from error
     except (
         pa.ArrowException,
