@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from lakeview.app.components import ROW_HEIGHT, escape
-from lakeview.app.lake import survey
+from lakeview.app.lake import panels, survey
 from lakeview.app.pages import PAGES
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
@@ -184,3 +187,21 @@ def test_names_are_no_markup(tmp_path: Path) -> None:
     app = read(tmp_path, **{"lake-table": evil})
     assert not app.exception
     assert [value for value in (m.value for m in app.markdown) if LIVE.search(value)] == []
+
+
+def test_a_reading_has_most_of_the_time_between_two_drawings_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    reading: Any = SimpleNamespace(pending=1, reads=2, done=SimpleNamespace(wait=waits.append))
+    clock = iter([10.0, 13.0, 30.0, 30.5, 40.0, 40.1])
+    monkeypatch.setattr(panels, "perf_counter", lambda: next(clock))
+    fragments: list[Callable[[], None]] = []
+
+    def register(draw: Callable[[], None]) -> Callable[[], None]:
+        fragments.append(draw)
+        return draw
+
+    monkeypatch.setattr(st, "fragment", lambda **_: register)
+    panels.progressive(reading, lambda _: None)  # draws once
+    for _ in range(2):
+        fragments[0]()
+    assert waits == [0, panels.PATIENCE, 0, panels.PAUSE * 3.0, panels.PAUSE * 0.5]

@@ -1,6 +1,7 @@
 """The lake page's parts: which root, a reading of its tables that goes on while one looks at it, and one table."""
 
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any, TypeVar
 
 import polars as pl
@@ -39,6 +40,8 @@ NOTE = "one log a table, and no data; each verdict is that of its overview, or s
 BUDGETS = (50, 200, 1_000)
 PATIENCE = 2.0
 """Seconds that the first picture waits for the reading, so that a small lake is shown at once."""
+PAUSE = 4
+"""How many times as long as a drawing took the next one waits: the reading needs the same cores."""
 
 _COLUMN_NOTE = "from statistics in the log alone; unknown where a table has too many of them, or none"
 
@@ -80,18 +83,25 @@ def _no_tables() -> None:
 
 
 def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) -> None:
-    """What is read so far, after a short wait, drawn again every second until all is."""
+    """What is read so far, after a short wait, drawn again until all is: every second, or less often where a drawing
+    takes longer than a fifth of one."""
     if not survey.done.wait(0):
         with st.spinner("Reading logs"):
             survey.done.wait(PATIENCE)
+    drawing = 0.0
 
     @st.fragment(run_every=None if survey.pending == 0 else 1.0)
     def draw_progress() -> None:
+        nonlocal drawing
+        if survey.pending:
+            survey.done.wait(PAUSE * drawing)
+        begun = perf_counter()
         if survey.pending:
             st.progress(
                 1 - survey.pending / survey.reads, f"{survey.reads - survey.pending:,} of {survey.reads:,} logs read"
             )
         draw(survey)
+        drawing = perf_counter() - begun
         follow()  # a click in a fragment runs the fragment alone
         if survey.pending == 0 and st.session_state.pop(_GOING, False):
             st.rerun()  # the whole page: the clock stops, and the download has all of it
