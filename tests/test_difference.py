@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -199,11 +200,12 @@ def test_any_two_versions_differ_as_their_rows_do(tmp_path_factory: pytest.TempP
             history.commit(remove(name, **masked(old)), *wrote)
     table = open_delta_table(history)
     rows_of = [Counter(table.scan(v).collect()["id"].to_list()) for v in range(table.latest_version + 1)]
-    for base in range(1, len(rows_of)):
-        for version in range(1, len(rows_of)):
-            difference = row_difference(table.difference(base, version))
-            assert difference.gains == (rows_of[version] - rows_of[base]).total()
-            assert difference.losses == (rows_of[base] - rows_of[version]).total()
+    pairs = combinations_with_replacement(range(1, len(rows_of)), 2)
+    for number, pair in enumerate(pairs):  # each once, half of them back in time
+        base, version = pair if number % 2 else pair[::-1]
+        difference = row_difference(table.difference(base, version))
+        assert difference.gains == (rows_of[version] - rows_of[base]).total()
+        assert difference.losses == (rows_of[base] - rows_of[version]).total()
 
 
 # -- Iceberg
