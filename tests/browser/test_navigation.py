@@ -40,7 +40,7 @@ def test_each_choice_is_one_step_and_back_and_forward_show_what_was_there(visito
         lambda: change(visitor, Control("stTabs", "st-key-tab", 0)),
         lambda: visitor.go("Schema"),
         lambda: change(visitor, Control("stSelectbox", "st-key-pick_table", 0)),
-        lambda: visitor.go("Lake"),
+        lambda: visitor.go("Sharing"),
     ]
     links, views = [visitor.link], [view_state(visitor)]
     for number, move in enumerate(moves, start=1):
@@ -123,11 +123,11 @@ def test_the_sidebar_marks_the_page_and_keeps_its_place(browser: Browser, server
     links.last.scroll_into_view_if_needed()
     before = visitor.page.evaluate(scrolled)
     assert before > 0
-    visitor.go("Lake")
+    visitor.go("Pipelines")
     # a slow machine may still be moving it back
     visitor.page.wait_for_function(f"before => ({scrolled})() === before", arg=before, timeout=PATIENCE)
     grounds = links.evaluate_all("all => all.map(link => getComputedStyle(link).backgroundColor)")
-    here = list(PAGES).index("lake")
+    here = list(PAGES).index("pipelines")
     assert grounds.count(grounds[here]) == 1, "the page that is shown is marked, and no other"
     visitor.close()
 
@@ -150,10 +150,10 @@ def test_the_first_visit_to_a_server_may_be_to_any_page_and_its_first_drag_is_a_
 ) -> None:
     with serving(demo_lake) as address:
         visitor = somebody(browser, address)
-        visitor.open("/lake?table=demo/flights")
-        expect(visitor.main.get_by_role("heading", name="Lake", exact=True)).to_be_visible()
+        visitor.open("/sharing?table=demo/flights")
+        expect(visitor.main.get_by_role("heading", name="Sharing", exact=True)).to_be_visible()
         expect(visitor.page.get_by_role("dialog")).to_have_count(0)
-        assert visitor.link.startswith("/lake?")
+        assert visitor.link.startswith("/sharing?")
         visitor.go("Timeline")
         visitor.charts()
         caption = visitor.main.get_by_text("newest first", exact=False)
@@ -187,7 +187,7 @@ def test_a_table_that_goes_away_while_it_is_open_is_told_and_other_pages_work(vi
     visitor.settle()
     visitor.go("Schema")
     expect(visitor.main.get_by_text("not-a-table")).to_be_visible()
-    visitor.go("Lake")
+    visitor.go("Sharing")
     away.rename(own)
     visitor.go("Schema")
     expect(visitor.main.get_by_text("4 columns").first).to_be_visible()
