@@ -24,7 +24,7 @@ from lakeview.charts.theme import (
     time_domain,
 )
 from lakeview.model.frames import UTC_MILLIS
-from lakeview.views.timeline.commits import on_branch
+from lakeview.views.timeline.branches import on_branch
 from lakeview.views.timeline.downsampling import flow_sums, lane_marks, monotonic, state_points
 
 _MEASURES = {"rows": "records", "bytes": "bytes", "files": "files"}

@@ -63,7 +63,7 @@ class Answers(StatisticsAnswers):
 
     def cadence(self) -> views.timeline.readability.Cadence:
         """When the last commit came, and how often commits usually come."""
-        commits = views.timeline.commits.on_branch(self.timeline())
+        commits = views.timeline.branches.on_branch(self.timeline())
         return views.timeline.readability.cadence(commits, self.frames.clock())
 
     @cache_answer("frames.latest", entries=8)

@@ -107,7 +107,7 @@ class HistoryAnswers:
 def with_row_bounds(line: pl.DataFrame, frames: TableFrames) -> pl.DataFrame:
     """TIMELINE with the bound of each version's own files of position deletes (Iceberg) as `least_records`."""
     bounds = _bounds(
-        views.timeline.commits.on_branch(line),
+        views.timeline.branches.on_branch(line),
         frames,
         lambda snapshot: least_records(snapshot.files, snapshot.delete_files),
     )

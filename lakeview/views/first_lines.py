@@ -11,7 +11,7 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.pruning.plan import ReadCost
 from lakeview.views.schema.column_history import last_change
 from lakeview.views.sums import rows_text
-from lakeview.views.timeline.commits import on_branch
+from lakeview.views.timeline.branches import on_branch
 from lakeview.views.units import (
     UNKNOWN,
     count_text,

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from lakeview.views.files.sizes import FileFacts
-from lakeview.views.timeline.commits import commit_count_text, on_branch, up_to
+from lakeview.views.timeline.branches import on_branch
+from lakeview.views.timeline.commits import commit_count_text, up_to
 from lakeview.views.units import count_text, format_bytes, format_change, format_count, format_version
 
 _LONG_NAME = 9

@@ -119,5 +119,5 @@ def _history_picture(now: OpenTable, column: str) -> None:
 
 @cache_values(16, of=("latest", "ref"))
 def _history(now: OpenTable, column: str) -> pl.DataFrame:
-    branch = views.timeline.commits.on_branch(now.look.timeline())
+    branch = views.timeline.branches.on_branch(now.look.timeline())
     return views.pruning.clustering.clustering_course(now.frames.column_lifetimes((column,)), branch, column)

@@ -13,7 +13,7 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.conform import conform
 from lakeview.views.partitions.keys import NO_PARTITION
 from lakeview.views.sums import flows, total, zero_without_files
-from lakeview.views.timeline.commits import on_branch
+from lakeview.views.timeline.branches import on_branch
 from lakeview.views.units import MINUS
 
 PARTITION_DIFF = pl.Schema(

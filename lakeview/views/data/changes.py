@@ -4,7 +4,7 @@ import polars as pl
 
 from lakeview.views.conform import conform
 from lakeview.views.sums import total
-from lakeview.views.timeline.commits import on_branch
+from lakeview.views.timeline.branches import on_branch
 from lakeview.views.units import version_label
 
 CHANGE_COSTS = pl.Schema(

@@ -13,7 +13,8 @@ from lakeview.views.partitions.keys import sequence_key
 from lakeview.views.partitions.sizes import partition_sizes
 from lakeview.views.partitions.writes import partition_arrivals
 from lakeview.views.retention.remedies import command
-from lakeview.views.timeline.commits import on_branch, up_to
+from lakeview.views.timeline.branches import on_branch
+from lakeview.views.timeline.commits import up_to
 from lakeview.views.timeline.readability import LATE, ON_TIME, cadence, readability, readability_runs, runs_text
 from lakeview.views.units import count_text, format_age, format_moment, format_version
 

@@ -5,7 +5,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.conform import conform, first_label
 from lakeview.views.sums import shown_bounds
-from lakeview.views.timeline.commits import on_branch
+from lakeview.views.timeline.branches import on_branch
 from lakeview.views.timeline.trend import states
 from lakeview.views.values import bound_texts, numbers
 

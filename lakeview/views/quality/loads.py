@@ -14,6 +14,7 @@ from lakeview.views.thresholds import (
     REPEAT_ROWS,
     REVERTED_ROUTINE,
 )
+from lakeview.views.timeline.branches import on_branch
 
 ROW_LOSSES = pl.Schema(
     {"version": pl.Int64(), "records": pl.Int64(), "records_before": pl.Int64(), "restored_by": pl.Int64()}
@@ -42,7 +43,7 @@ def row_losses(timeline: pl.DataFrame) -> pl.DataFrame:
     grew, as one is that fills from month to month, and those that have most rows again within an hour: they are written
     in parts.
     """
-    line = timeline.filter(pl.col("lane") != "off-branch")
+    line = on_branch(timeline)
     follows = (pl.col("files").shift(1) == 0) & (pl.col("timestamp") - pl.col("timestamp").shift(1) <= JOB_GAP)
     is_second = follows.fill_null(value=False)
     is_whole = (
@@ -116,8 +117,9 @@ def repeated_loads(changes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFram
         (pl.col("records") >= REPEAT_ROWS) & ~pl.col("rows_differ") & (pl.col("varied") >= REPEAT_COLUMNS),
     )
     rows_deleted = (pl.col("records_removed") - pl.col("records_added")).fill_null(0).clip(0)
-    on_line = timeline.filter(pl.col("lane") != "off-branch")
-    large = large.join(on_line.select("version", deleted=rows_deleted.cum_sum()), on="version", maintain_order="left")
+    large = large.join(
+        on_branch(timeline).select("version", deleted=rows_deleted.cum_sum()), on="version", maintain_order="left"
+    )
     before = pl.col("version", "deleted").shift(1).over("records", "content", "folders")
     repeats = large.with_columns(before.name.suffix("_before")).filter(
         pl.col("deleted") - pl.col("deleted_before") < pl.col("records")

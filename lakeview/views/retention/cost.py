@@ -9,7 +9,7 @@ from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.conform import conform
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.sums import at_least, total, total_of
-from lakeview.views.timeline.commits import on_branch
+from lakeview.views.timeline.branches import on_branch
 
 HISTORY_COST = pl.Schema(
     {

@@ -9,7 +9,8 @@ from lakeview.model.snapshot import Snapshot
 from lakeview.views.engines.rules import all_words
 from lakeview.views.retention.policy import RetentionPolicy
 from lakeview.views.thresholds import SAFE_RETENTION
-from lakeview.views.timeline.commits import on_branch, up_to, version_before
+from lakeview.views.timeline.branches import on_branch
+from lakeview.views.timeline.commits import up_to, version_before
 from lakeview.views.units import format_age
 
 

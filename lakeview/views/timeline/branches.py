@@ -99,6 +99,11 @@ def _note(names: Iterable[str]) -> str:
     return f"on {branches}" if branches else "on no branch: rolled back, replaced or never published"
 
 
+def on_branch(timeline: pl.DataFrame) -> pl.DataFrame:
+    """The commits of TIMELINE that are on the branch shown."""
+    return timeline.filter(pl.col("lane") != "off-branch")
+
+
 def branch_graph(commits: pl.DataFrame, refs: pl.DataFrame) -> pl.DataFrame:
     """BRANCH_GRAPH from COMMITS and REFS: the newest MOST_COMMITS commits, and the heads of refs among older ones."""
     lanes: dict[int, str] = {}

@@ -11,6 +11,7 @@ from lakeview.model.column_values import format_expression
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.conform import conform, first_label
 from lakeview.views.sums import FLOWS, total
+from lakeview.views.timeline.branches import on_branch
 from lakeview.views.timeline.lifetimes import continuations
 from lakeview.views.timeline.loads import BAD_LOAD, LATE_PARTITION, mark_loads
 from lakeview.views.timeline.trend import states
@@ -60,11 +61,6 @@ _OPERATIONS = {
 }  # fmt: skip
 _OPERATION_LANES = {operation: lane for lane, operations in _OPERATIONS.items() for operation in operations}
 """The lane of an operation whose commit does not tell by what it did to the files."""
-
-
-def on_branch(timeline: pl.DataFrame) -> pl.DataFrame:
-    """The commits of TIMELINE that are on the branch shown."""
-    return timeline.filter(pl.col("lane") != "off-branch")
 
 
 def commit_count_text(timeline: pl.DataFrame) -> str:

@@ -12,7 +12,7 @@ from lakeview.model.schema import leaf_name
 from lakeview.views.conform import conform, first_label
 from lakeview.views.schema.column_history import SchemaVersion
 from lakeview.views.schema.diff import Change, field_changes
-from lakeview.views.timeline.commits import on_branch
+from lakeview.views.timeline.branches import on_branch
 from lakeview.views.timeline.loads import BAD_LOAD
 from lakeview.views.units import format_age, format_version
 

@@ -8,6 +8,7 @@ import polars as pl
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.conform import conform
 from lakeview.views.sums import at_least, total, total_of
+from lakeview.views.timeline.branches import on_branch
 from lakeview.views.timeline.live_intervals import with_positions
 
 FILE_LIVES = pl.Schema(
@@ -103,8 +104,7 @@ def additions(lifetimes: pl.DataFrame) -> pl.DataFrame:
 
 def file_lives(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """FILE_LIVES from LIFETIMES and TIMELINE, in no order; files that went before the timeline begins are left out."""
-    commits = timeline.filter(pl.col("lane") != "off-branch")  # commits.on_branch, whose module imports this one
-    line = commits.select("version", "timestamp", "lane").with_row_index("place")
+    line = on_branch(timeline).select("version", "timestamp", "lane").with_row_index("place")
     stays = lifetimes.select("path", "added", "removed", "size").hstack(continuations(lifetimes))
     spans = with_positions(stays, line["version"]).with_columns(pl.col("from").fill_null(0))
     has_parts = pl.col("goes_on") | pl.col("went_on")

@@ -6,7 +6,7 @@ from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.conform import conform
 from lakeview.views.sums import total
 from lakeview.views.thresholds import BASELINE_MIN
-from lakeview.views.timeline.commits import on_branch
+from lakeview.views.timeline.branches import on_branch
 from lakeview.views.timeline.downsampling import MOST_MARKS, SAMPLED, thin_marks
 
 WRITERS = pl.Schema(
