@@ -143,13 +143,13 @@ def memoize(
     argument, by the others, which are hashable or lists of what is."""
 
     def decorate(function: Callable[_Arguments, _Value]) -> Callable[_Arguments, _Value]:
-        name, parameters = f"{function.__module__}.{function.__qualname__}", signature(function)
+        name, parameters = f"{function.__module__}.{function.__qualname__}", [*signature(function).parameters.values()]
 
         @wraps(function)
         def remembering(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
-            call = parameters.bind(*args, **kwargs)
-            call.apply_defaults()  # one that is given by name, or not given, is the same argument
-            first, *others = call.arguments.values()
+            # one that is given by name, or not given, is the same argument
+            by_name = (kwargs.get(each.name, each.default) for each in parameters[len(args) :])
+            first, *others = chain(args, by_name)
             memory, address, key = place(first)
             arguments = (*key, *(tuple(value) if isinstance(value, list) else value for value in others))
             make = partial(function, *args, **kwargs)
