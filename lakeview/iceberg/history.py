@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from lakeview.iceberg.manifests.entries import FORMATS, entry_actions
-from lakeview.iceberg.manifests.manifest_lists import Span, rows_of, together
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS, parts_of
 from lakeview.iceberg.manifests.tree import Tree
 from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
@@ -20,6 +20,7 @@ from lakeview.model.frames import ACTIONS
 from lakeview.storage import Storage
 from lakeview.storage.names_ahead import NamesAhead
 
+_NONE = pl.DataFrame(schema=MANIFESTS)
 _PATHS_AT_ONCE = 2_000_000
 """Looked up together among the names of a folder, which are made a table to look up for each part."""
 
@@ -46,80 +47,63 @@ class TreeHistory:
         with ThreadPoolExecutor(1, thread_name_prefix="lakeview-names") as lister:
             # a million names take seconds, as their manifests do
             listing = lister.submit(lambda: self.folder.take() if names is None else names)
-            paths, spans, reasons = self._manifests_by_snapshot(newest_first)
-            newest = [spans[path] for path in next(iter(paths.values()), ())]
-            for part in islice(together(newest, _PATHS_AT_ONCE), 1):  # into the cache
+            lists, errors = self._tree.manifests_of(newest_first)
+            for part in islice(parts_of(next(iter(lists.values()), _NONE), _PATHS_AT_ONCE), 1):  # into the cache
                 with suppress(LakeviewError):  # raised by those that examine them
-                    self._tree.entries(rows_of(part))
+                    self._tree.entries(part)
             present = listing.result()
-        faults = self._faults(list(paths.values()), spans, present)
+        paths = {number: manifests["manifest_path"].to_list() for number, manifests in lists.items()}
+        every = pl.concat([_NONE, *lists.values()]).unique("manifest_path", keep="first", maintain_order=True)
+        faults = self._faults(paths, every, present)
+        reasons = {number: error.message for number, error in errors.items()}
         for number, each in paths.items():
             if reason := next(filter(None, map(faults.get, each)), None):
                 reasons[number] = reason
         ids = [(s.snapshot_id, s.timestamp_ms) for s in newest_first]
         return version_frame([(number, time, number not in reasons, reasons.get(number)) for number, time in ids])
 
-    def _faults(
-        self, paths: Sequence[Sequence[str]], spans: Mapping[str, Span], present: pl.Series
-    ) -> dict[str, str | None]:
-        """Why the files of a manifest cannot be read, by its path; None where they can.
+    def _faults(self, paths: Mapping[int, Sequence[str]], manifests: pl.DataFrame, names: pl.Series) -> dict[str, str]:
+        """Why the files of a manifest cannot be read, by its path, for those of which one cannot.
 
-        `paths`: those of each snapshot; one that misses a file is not examined further.
+        `paths`: of the manifests of each snapshot; of one that misses a file not all are examined.
         """
-        faults: dict[str, str | None] = {}
-        first = dict.fromkeys(each[0] for each in paths if each)
-        self._examine([spans[path] for path in first], present, faults)
-        whole = [each for each in paths if not any(map(faults.get, each))]
-        rest = dict.fromkeys(path for each in whole for path in each if path not in faults)
-        self._examine([spans[path] for path in rest], present, faults)
-        return faults
+        path = pl.col("manifest_path")
+        first = manifests.filter(path.is_in([each[0] for each in paths.values() if each]))
+        faults = self._examine(first, names)
+        whole = {path for each in paths.values() if faults.keys().isdisjoint(each) for path in each}
+        rest = manifests.filter(path.is_in(list(whole.difference(first["manifest_path"]))))
+        return faults | self._examine(rest, names)
 
-    def _manifests_by_snapshot(
-        self, snapshots: Sequence[SnapshotEntry]
-    ) -> tuple[dict[int, list[str]], dict[str, Span], dict[int, str]]:
-        """The manifests' paths of each snapshot, each manifest by its path, and why other snapshots cannot be read."""
-        reasons: dict[int, str] = {}
-        paths: dict[int, list[str]] = {}
-        spans: dict[str, Span] = {}
-        self._tree.prepare(snapshots)
-        for snapshot in snapshots:
+    def _examine(self, manifests: pl.DataFrame, names: pl.Series) -> dict[str, str]:
+        """`_faults` of these manifests; of several that cannot be read together, each half by itself."""
+        faults: dict[str, str] = {}
+        for part in parts_of(manifests, _PATHS_AT_ONCE):
             try:
-                manifests = self._tree.manifests(snapshot)
+                entries, counts = self._tree.counted_entries(part)
             except LakeviewError as error:
-                reasons[snapshot.snapshot_id] = error.message
-                continue
-            paths[snapshot.snapshot_id] = manifests["manifest_path"].to_list()
-            new = ~manifests["manifest_path"].is_in(list(spans))
-            spans |= {row["manifest_path"]: Span(row, 0, 0) for row in manifests.filter(new).iter_rows(named=True)}
-        return paths, spans, reasons
-
-    def _examine(self, spans: Sequence[Span], names: pl.Series, faults: dict[str, str | None]) -> None:
-        """Adds to `faults` why the files of each of these manifests cannot be read, None where they can."""
-        for part in together(spans, _PATHS_AT_ONCE):
-            try:
-                entries, counts = self._tree.counted_entries(rows_of(part))
-            except LakeviewError as error:
-                if len(part) == 1:
-                    faults[str(part[0].row["manifest_path"])] = error.message
+                if part.height == 1:
+                    faults[str(part["manifest_path"][0])] = error.message
                 else:
-                    for half in (part[: len(part) // 2], part[len(part) // 2 :]):
-                        self._examine(half, names, faults)
+                    half = part.height // 2
+                    faults |= self._examine(part.head(half), names) | self._examine(part.tail(-half), names)
                 continue
             live = entries["status"] != 2
             absent = live & self._absent(entries["path"], names)
             unread = live & ~entries["format"].is_in([*FORMATS, "PUFFIN"])
             at_fault = absent | unread
-            is_whole = not at_fault.any()
-            for span, start, length in zip(part, accumulate(counts, initial=0), counts, strict=False):
-                fault = None
-                if not is_whole and (hits := at_fault.slice(start, length).arg_true()).len():
+            if not at_fault.any():
+                continue
+            for manifest, start, length in zip(
+                part["manifest_path"], accumulate(counts, initial=0), counts, strict=False
+            ):
+                if (hits := at_fault.slice(start, length).arg_true()).len():
                     path, kind, is_absent = (
                         each[start + int(hits[0])] for each in (entries["path"], entries["format"], absent)
                     )
-                    fault = f"the file {path} is " + (
+                    faults[manifest] = f"the file {path} is " + (
                         "not in the store" if is_absent else f"of the format {kind}, which is not read"
                     )
-                faults[str(span.row["manifest_path"])] = fault
+        return faults
 
     def _absent(self, paths: pl.Series, names: pl.Series) -> pl.Series:
         """Which recorded paths lie in the table's folder and are not among the names there, or name no place at all."""

@@ -6,7 +6,7 @@ import polars as pl
 
 from lakeview.iceberg.deletes.index import FILE_PATH_ID
 from lakeview.iceberg.deletes.live_intervals import stays
-from lakeview.iceberg.manifests.manifest_lists import MANIFESTS, Span, rows_of, together
+from lakeview.iceberg.manifests.manifest_lists import MANIFESTS, parts_of
 from lakeview.iceberg.manifests.statistics import Leaf, statistics_of
 from lakeview.iceberg.manifests.tree import Tree, one_ahead
 from lakeview.iceberg.metadata.refs import ancestors
@@ -47,27 +47,30 @@ class FileLifetimes:
         paths = lives["path"].filter(is_changed).unique()
         if lives.is_empty():
             return lives
-        spans, _ = self._spans(list(reversed(ancestors(self._metadata, head))))
-        data = [span for span in spans if span.row["content"] == 0]
-        naming = [span for part in together(data) for span in self._naming(part, paths)] or data[:1]
-        _, statistics = self._data_entries(naming, leaves, deletes=len(data) < len(spans))
+        manifests, _ = self._line_manifests(list(reversed(ancestors(self._metadata, head))))
+        data = manifests.filter(content=0)
+        naming = pl.concat([data.clear(), *(self._naming(part, paths) for part in parts_of(data))])
+        of_changes = data.head(1) if naming.is_empty() else naming
+        _, statistics = self._data_entries(of_changes, leaves, deletes=data.height < manifests.height)
         has_path = pl.col("path").is_in(paths.implode())
         return _with_statistics(lives.filter(has_path), pl.concat(statistics, rechunk=False).filter(has_path))
 
-    def _naming(self, spans: Sequence[Span], paths: pl.Series) -> list[Span]:
+    def _naming(self, manifests: pl.DataFrame, paths: pl.Series) -> pl.DataFrame:
         """The manifests that name one of these paths."""
-        entries, counts = self._tree.counted_entries(rows_of(spans))
-        numbers = _repeat_rows({"number": range(len(spans))}, counts)["number"]
+        entries, counts = self._tree.counted_entries(manifests)
+        numbers = _repeat_rows({"number": range(manifests.height)}, counts)["number"]
         hits = entries["path"].is_in(paths.implode()) & (entries["status"] != 2)
-        return [spans[number] for number in numbers.filter(hits).unique().sort()]
+        return manifests[numbers.filter(hits).unique().sort()]
 
     def _lifetimes(self, head: int, leaves: Sequence[Leaf] | None) -> pl.DataFrame:
         line = list(reversed(ancestors(self._metadata, head)))
-        spans, places = self._spans(line) if line else ([], [])
-        data, deletes = ([m for m in spans if m.row["content"] == content] for content in (0, 1))
-        if not data:
+        if not line:
             return pl.DataFrame(schema=LIFETIMES)
-        frames, statistics = self._data_entries(data, leaves, deletes=bool(deletes))
+        manifests, places = self._line_manifests(line)
+        data, deletes = (manifests.filter(content=content) for content in (0, 1))
+        if data.is_empty():
+            return pl.DataFrame(schema=LIFETIMES)
+        frames, statistics = self._data_entries(data, leaves, deletes=not deletes.is_empty())
         order = {s.snapshot_id: i for i, s in enumerate(line)}
         own = pl.col("snapshot_id").replace_strict(order, default=None, return_dtype=pl.Int64)
         files = _each_stay_once(pl.concat(frames, how="diagonal_relaxed"), own, places)
@@ -87,13 +90,13 @@ class FileLifetimes:
         return lives if leaves is None else _with_statistics(lives, pl.concat(statistics, rechunk=False))
 
     def _data_entries(
-        self, manifests: Sequence[Span], leaves: Sequence[Leaf] | None, *, deletes: bool
+        self, manifests: pl.DataFrame, leaves: Sequence[Leaf] | None, *, deletes: bool
     ) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
         """Entries of data manifests that are no deletions, and with `leaves` the statistics of all entries."""
         metrics = [field.id for _, field in leaves or () if field.id is not None]
         frames: list[pl.DataFrame] = []
         statistics: list[pl.DataFrame] = []
-        for entries in one_ahead(self._with_spans(part, metrics) for part in together(manifests)):
+        for entries in one_ahead(self._with_spans(part, metrics) for part in parts_of(manifests)):
             live = entries if deletes else entries.select(_OF_LIVES)
             live = live.filter((pl.col("status") != 2) & (pl.col("content") == 0))
             if leaves is not None:
@@ -102,16 +105,16 @@ class FileLifetimes:
             frames.append(live)
         return frames, statistics
 
-    def _stays(self, files: pl.DataFrame, spans: Sequence[Span]) -> pl.DataFrame:
+    def _stays(self, files: pl.DataFrame, manifests: pl.DataFrame) -> pl.DataFrame:
         """Data files with `first` and `last` to their stays: `from` and `to` (places on the line), `deletion_vector`
         and `records`, as the delete manifests tell."""
         whole_life = files.with_columns(
             pl.lit(None, dtype=pl.String).alias("deletion_vector"), pl.col("first").alias("from"), to=pl.col("last") + 1
         )
-        if not spans:
+        if manifests.is_empty():
             return whole_life
         try:
-            frames = [self._with_spans(manifests, [FILE_PATH_ID]) for manifests in together(spans)]
+            frames = [self._with_spans(part, [FILE_PATH_ID]) for part in parts_of(manifests)]
         except StoreUnavailableError:
             raise
         except LakeviewError:  # deletes that cannot be read may name any row
@@ -123,39 +126,30 @@ class FileLifetimes:
         lives = stays(files, deletes, self._metadata.unpartitioned_specs)
         return lives.join(files.drop("records").with_row_index("data"), on="data", how="left", maintain_order="left")
 
-    def _spans(self, line: Sequence[SnapshotEntry]) -> tuple[list[Span], list[int]]:
-        """Every manifest of these snapshots, oldest first, one that went and came back once for each time; and the
-        places on the line of the snapshots that can be read."""
-        self._tree.prepare(line)
-        frames: list[pl.DataFrame] = []
-        places: list[int] = []
-        for i, snapshot in enumerate(line):
-            try:
-                manifests = self._tree.manifests(snapshot)
-            except StoreUnavailableError:  # its files may be there: lives that leave it out would be kept
-                raise
-            except LakeviewError:
-                if i == len(line) - 1:
-                    raise
-                continue
-            frames.append(manifests)
-            places.append(i)
-        lengths = [manifests.height for manifests in frames]
-        every = pl.concat(frames).hstack(_repeat_rows({"at": places, "step": range(len(places))}, lengths))
+    def _line_manifests(self, line: Sequence[SnapshotEntry]) -> tuple[pl.DataFrame, list[int]]:
+        """The manifests of a line of snapshots, oldest first, with the `first` and the `last` place on it that lists
+        one, once for each unbroken run of places; and the places that can be read."""
+        lists, errors = self._tree.manifests_of(line)
+        for error in errors.values():
+            if isinstance(
+                error, StoreUnavailableError
+            ):  # its files may be there: lives that leave it out would be kept
+                raise error
+        if line[-1].snapshot_id in errors:
+            raise errors[line[-1].snapshot_id]
+        places = [i for i, snapshot in enumerate(line) if snapshot.snapshot_id in lists]
+        lengths = [manifests.height for manifests in lists.values()]
+        every = pl.concat(lists.values()).hstack(_repeat_rows({"at": places, "step": range(len(places))}, lengths))
         spans = _listed_spans(every, "manifest_path", "first_row_id")
         if (spans["times"] <= spans["steps"]).any():
             run = pl.col("step") - pl.col("step").rank("dense").over("manifest_path", "first_row_id")
             spans = _listed_spans(every.with_columns(run=run), "manifest_path", "first_row_id", "run")
-        rows = spans.select(MANIFESTS.names()).iter_rows(named=True)
-        return [
-            Span(row, first, last) for row, first, last in zip(rows, spans["first"], spans["last"], strict=True)
-        ], places
+        return spans.select(*MANIFESTS, "first", "last"), places
 
-    def _with_spans(self, spans: Sequence[Span], metrics: Collection[int]) -> pl.DataFrame:
-        """ENTRIES of these manifests with `first` and `last`."""
-        entries, counts = self._tree.counted_entries(rows_of(spans), metrics)
-        places = {"first": [span.first for span in spans], "last": [span.last for span in spans]}
-        return entries.hstack(_repeat_rows(places, counts))
+    def _with_spans(self, manifests: pl.DataFrame, metrics: Collection[int]) -> pl.DataFrame:
+        """ENTRIES of these manifests with their `first` and `last`."""
+        entries, counts = self._tree.counted_entries(manifests, metrics)
+        return entries.hstack(_repeat_rows(manifests.select("first", "last").to_dict(as_series=False), counts))
 
 
 def _repeat_rows(columns: Mapping[str, Sequence[int]], counts: Sequence[int]) -> pl.DataFrame:

@@ -115,9 +115,12 @@ def _recorded_paths(state: State) -> Iterator[pl.Series]:
     """Recorded paths, some at a time."""
     metadata, tree = state.metadata, state.tree
     snapshots = in_order(metadata)
-    tree.prepare(snapshots)
-    manifests = [tree.manifests(snapshot) for snapshot in snapshots]
-    every = pl.concat([pl.DataFrame(schema=MANIFESTS), *manifests]).unique("manifest_path", maintain_order=True)
+    manifests, errors = tree.manifests_of(snapshots)
+    for error in errors.values():
+        raise error
+    every = pl.concat([pl.DataFrame(schema=MANIFESTS), *manifests.values()]).unique(
+        "manifest_path", maintain_order=True
+    )
     statistics = (d.get("statistics-path") for d in chain(metadata.statistics, metadata.partition_statistics))
     lists = [snapshot.manifest_list for snapshot in snapshots]
     own = [path for path in chain(lists, statistics) if isinstance(path, str)]

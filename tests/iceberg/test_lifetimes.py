@@ -232,7 +232,8 @@ def lists_of(history: IcebergHistory, *, together: bool) -> list[pl.DataFrame | 
     snapshots = list(table.metadata.snapshots.values())
     tree = table.state.tree  # lists are no part of the interface
     if together:
-        tree.prepare(snapshots)
+        frames, errors = tree.manifests_of(snapshots)
+        return [errors[n].message if n in errors else frames[n] for n in (s.snapshot_id for s in snapshots)]
     lists: list[pl.DataFrame | str] = []
     for snapshot in snapshots:
         try:

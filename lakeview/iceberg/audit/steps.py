@@ -59,16 +59,11 @@ class Step:
 def read_steps(metadata: Metadata, tree: Tree) -> Iterator[Step | tuple[SnapshotEntry, str]]:
     """The steps of all snapshots, oldest first; for one whose manifests cannot be read, the snapshot and the reason."""
     snapshots = _parents_first(metadata)
-    tree.prepare(snapshots)
-    lists: dict[int, pl.DataFrame] = {}
-    reasons: dict[int, str] = {}
-    for snapshot in snapshots:
-        try:
-            lists[snapshot.snapshot_id] = tree.manifests(snapshot)
-        except StoreUnavailableError:
-            raise
-        except LakeviewError as error:
-            reasons[snapshot.snapshot_id] = error.message
+    lists, errors = tree.manifests_of(snapshots)
+    for error in errors.values():
+        if isinstance(error, StoreUnavailableError):
+            raise error
+    reasons = {number: error.message for number, error in errors.items()}
     _preload(tree, lists)
     for position, snapshot in enumerate(snapshots):
         number = snapshot.snapshot_id

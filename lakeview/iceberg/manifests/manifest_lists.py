@@ -1,9 +1,8 @@
-"""Manifest lists to frames, every column by its field id (iceberg spec, Manifest Lists); manifests beside the snapshots
-that list them, some at a time."""
+"""Manifest lists to frames, every column by its field id (iceberg spec, Manifest Lists); manifests, some at a
+time."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -77,31 +76,10 @@ def inline_manifests(paths: list[str]) -> pl.DataFrame:
 _ENTRIES_AT_ONCE, _ENTRIES_UNKNOWN = 100_000, 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A manifest's row of MANIFESTS, and from which to which place on a line of snapshots it was listed."""
-
-    row: Mapping[str, Any]
-    first: int
-    last: int
-
-    @property
-    def entries(self) -> int:
-        """About how many entries it has."""
-        counts = [self.row[f"{kind}_files_count"] for kind in ("added", "existing", "deleted")]
-        return sum(count or 0 for count in counts) if any(counts) else _ENTRIES_UNKNOWN
-
-
-def together(spans: Iterable[Span], most: int = _ENTRIES_AT_ONCE) -> Iterator[list[Span]]:
-    """Manifests in their order, some at a time: as many as have entries enough for one pass, and bounded memory."""
-    return runs(spans, lambda manifest: manifest.entries, most)
-
-
-def rows_of(spans: Sequence[Span]) -> pl.DataFrame:
-    """The rows of MANIFESTS of these manifests."""
-    return pl.DataFrame([span.row for span in spans], schema=MANIFESTS)
-
-
-def parts_of(manifests: pl.DataFrame, most: int = _ENTRIES_AT_ONCE) -> Iterator[pl.DataFrame]:
-    """MANIFESTS in their order, some at a time, as `together`."""
-    return map(rows_of, together((Span(row, 0, 0) for row in manifests.iter_rows(named=True)), most))
+def parts_of(manifests: pl.DataFrame, most: int | None = None) -> Iterator[pl.DataFrame]:
+    """Rows of MANIFESTS in their order, some at a time: as many as have entries enough, by the counts in their list,
+    for one pass in bounded memory."""
+    counts = manifests.select("added_files_count", "existing_files_count", "deleted_files_count").fill_null(0)
+    sizes = [sum(row) if any(row) else _ENTRIES_UNKNOWN for row in counts.iter_rows()]
+    for part in runs(range(manifests.height), sizes.__getitem__, most or _ENTRIES_AT_ONCE):
+        yield manifests.slice(part[0], len(part))

@@ -25,7 +25,7 @@ from lakeview.iceberg.metadata.locations import Locations
 from lakeview.iceberg.metadata.snapshots import SnapshotEntry
 from lakeview.iceberg.metadata.table_metadata import Metadata
 from lakeview.model.column_values import all_differ
-from lakeview.model.errors import CorruptTableError, UnsupportedTableError
+from lakeview.model.errors import CorruptTableError, LakeviewError, UnsupportedTableError
 from lakeview.model.runs import runs
 from lakeview.storage import Storage
 from lakeview.storage.interface import READ_AHEAD
@@ -98,9 +98,23 @@ class Tree:
             frame = self._lists[snapshot.snapshot_id] = self._manifests(snapshot)
         return frame
 
-    def prepare(self, snapshots: Sequence[SnapshotEntry]) -> None:
-        """Reads the manifest lists of these snapshots for `manifests`, many at once; one that cannot be read is left
-        to `manifests`, which raises its error."""
+    def manifests_of(
+        self, snapshots: Sequence[SnapshotEntry]
+    ) -> tuple[dict[int, pl.DataFrame], dict[int, LakeviewError]]:
+        """MANIFESTS of each of these snapshots by its id, and the errors, as `manifests`, of those that have none; the
+        lists are read many at once."""
+        self._read_lists(snapshots)
+        frames: dict[int, pl.DataFrame] = {}
+        errors: dict[int, LakeviewError] = {}
+        for snapshot in snapshots:
+            try:
+                frames[snapshot.snapshot_id] = self.manifests(snapshot)
+            except LakeviewError as error:
+                errors[snapshot.snapshot_id] = error
+        return frames, errors
+
+    def _read_lists(self, snapshots: Sequence[SnapshotEntry]) -> None:
+        """Reads manifest lists into the cache; one that cannot be read is left to `manifests`."""
         lists = [(s.snapshot_id, s.manifest_list) for s in snapshots if s.key_id is None and s.manifest_list]
         missing = [(number, path) for number, path in lists if number not in self._lists]
         for at in range(0, len(missing) if len(missing) > 1 else 0, _LISTS):
