@@ -53,11 +53,6 @@ def opacities(rows: pl.DataFrame) -> pl.Series:
     return whole.set(~rows["matches"], _DIMMED) if "matches" in rows.columns else whole
 
 
-def _rows_text(records: int | None, least: int | None) -> str:
-    """The live rows; `≥ 308,641` where that is all that the log proves."""
-    return f"≥ {least:,}" if records is None and least else exact_count(records)
-
-
 def _version_text(version: int) -> str:
     """`v63`; where the name is another than the id, both."""
     name = format_version(version)
@@ -87,7 +82,10 @@ def tooltip_rows(rows: pl.DataFrame) -> pl.DataFrame:
                 pl.concat_str(pl.col("operation").fill_null("unknown"), "note", separator="; ", ignore_nulls=True)
             ).to_series(),
             "writer": rows["writer"].fill_null("unknown"),
-            "rows": [_rows_text(*pair) for pair in rows.select("records", "least_records").iter_rows()],
+            "rows": [
+                format_count(records, exact=True, least=least)
+                for records, least in rows.select("records", "least_records").iter_rows()
+            ],
             "live": texts(rows["bytes"], format_bytes),
             "files": texts(rows["files"], exact_count),
             "change": changes,

@@ -16,7 +16,7 @@ from lakeview.views.files.sizes import file_facts
 from lakeview.views.health.findings import OPEN, Evidence, findings, open_findings, verdict
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.timeline.readability import cadence
-from lakeview.views.units import count_text
+from lakeview.views.units import count_text, format_count
 
 
 class LakeState(StrEnum):
@@ -245,9 +245,8 @@ def worst_first(tables: pl.DataFrame) -> pl.DataFrame:
 
 def rows_text(row: Mapping[str, Any]) -> str | None:
     """The rows of a row of LAKE: `308,641`, `≥ 308,641` where it is a bound."""
-    if row["records"] is None:
-        return None
-    return f"{'≥ ' if row['records_bound'] else ''}{row['records']:,}"
+    rows = row["records"]
+    return None if rows is None else format_count(None if row["records_bound"] else rows, exact=True, least=rows)
 
 
 def lake_sentence(tables: pl.DataFrame) -> str:

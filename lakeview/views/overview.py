@@ -1,6 +1,5 @@
 """A timeline and a snapshot's figures to the overview's tiles: sparklines, changes, bounds in words."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -9,7 +8,7 @@ import polars as pl
 from lakeview.views.files.sizes import FileFacts
 from lakeview.views.timeline.branches import on_branch
 from lakeview.views.timeline.commits import commit_count_text, up_to
-from lakeview.views.units import count_text, format_bytes, format_change, format_count, format_version
+from lakeview.views.units import count_text, format_bytes, format_change, format_version
 
 _LONG_NAME = 9
 """Versions without a short name have both ends of their number for one."""
@@ -98,14 +97,6 @@ def span_note(timeline: pl.DataFrame) -> str:
     writers = timeline["writer"].drop_nulls().n_unique()
     commits = commit_count_text(timeline)
     return f"{commits}, {count_text(writers, 'writer')}" if writers else commits
-
-
-def figure(exact: int | None, at_least: int | None, text: Callable[[int | None], str] = format_count) -> str:
-    """A figure, or its lower bound where it is not known: `≥ 1,204`."""
-    if exact is not None or not at_least:
-        return text(exact)
-    # rounded up it would not be a bound
-    return f"\N{GREATER-THAN OR EQUAL TO} {f'{at_least:,}' if text is format_count else text(at_least)}"
 
 
 def rows_help(rows: int | None, at_least: int | None) -> str:

@@ -5,7 +5,7 @@ import polars as pl
 
 from lakeview.model.column_values import least_records
 from lakeview.model.snapshot import Snapshot
-from lakeview.views.units import UNKNOWN, format_count
+from lakeview.views.units import format_count
 
 _STEPS, _FINE_STEPS = 1_000, 100_000
 """Shares are shown to a tenth of a percent, those nearer to none or all to a thousandth."""
@@ -92,7 +92,6 @@ def total_of(values: pl.Series) -> int | None:
 def rows_text(snapshot: Snapshot, *, exact: bool = False) -> str:
     """The live rows of a version: `61.5 M` (`61,480,112` with `exact`), `≥ 308,641` where that is all that the log
     tells, or unknown."""
-    if snapshot.num_records is not None:
-        return format_count(snapshot.num_records, exact=exact)
-    least = least_records(snapshot.files, snapshot.delete_files)
-    return f"\N{GREATER-THAN OR EQUAL TO} {least:,}" if least else UNKNOWN
+    rows = snapshot.num_records
+    least = least_records(snapshot.files, snapshot.delete_files) if rows is None else None
+    return format_count(rows, exact=exact, least=least)

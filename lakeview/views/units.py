@@ -27,10 +27,11 @@ _COUNT_UNITS = ("", "k", "M", "G", "T", "P")
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-def format_count(value: float | None, *, exact: bool = False) -> str:
-    """`61.5 M`, or `61,480,112` with `exact`; below ten thousand always whole."""
+def format_count(value: float | None, *, exact: bool = False, least: int | None = None) -> str:
+    """`61.5 M`, or `61,480,112` with `exact`; below ten thousand always whole. Of an unknown one `≥ 61,480,112`, whole
+    as well, where it is at least so many: rounded up it would be no bound."""
     if value is None:
-        return UNKNOWN
+        return f"\N{GREATER-THAN OR EQUAL TO} {least:,}" if least else UNKNOWN
     if exact or abs(value) < 10_000:
         return _with_sign(value, f"{abs(round(value)):,}")
     return _with_sign(value, _three_figures(abs(value), _COUNT_UNITS, 1000.0))
@@ -61,10 +62,10 @@ def format_means(values: Iterable[float]) -> list[str]:
     return [text if "." in text or len(text) > 2 else f"{text}.0" for text in texts]
 
 
-def format_bytes(value: float | None) -> str:
-    """`8.77 GiB`; whole below one KiB."""
+def format_bytes(value: float | None, *, least: int | None = None) -> str:
+    """`8.77 GiB`; whole below one KiB. `≥ 8.77 GiB` of an unknown one that is at least so many."""
     if value is None:
-        return UNKNOWN
+        return f"\N{GREATER-THAN OR EQUAL TO} {format_bytes(least)}" if least else UNKNOWN
     if abs(value) < 1000:
         return _with_sign(value, f"{abs(round(value))} B")
     return _with_sign(value, _three_figures(abs(value), BYTE_UNITS, 1024.0))

@@ -94,9 +94,10 @@ def test_commits_without_timestamps_have_no_span() -> None:
 
 
 def test_unknown_figures_show_their_bound() -> None:
-    assert views.overview.figure(None, 1204) == "\N{GREATER-THAN OR EQUAL TO} 1,204"
-    assert views.overview.figure(None, None) == "unknown"
-    assert views.overview.figure(7, 1) == "7"
+    assert views.units.format_count(None, least=12_040) == "\N{GREATER-THAN OR EQUAL TO} 12,040"
+    assert views.units.format_bytes(None, least=2048) == "\N{GREATER-THAN OR EQUAL TO} 2.00 KiB"
+    assert views.units.format_count(None, least=0) == views.units.format_bytes(None, least=None) == "unknown"
+    assert views.units.format_count(7, least=1) == "7"
     assert views.overview.rows_help(None, 1204).startswith("At least 1,204")
     assert views.overview.rows_help(7, 7) == "7 live rows, exact, from the log."
     assert views.overview.retained_text(0, no_times=False) == "nothing more"

@@ -215,9 +215,8 @@ def _rhythm(row: Mapping[str, Any]) -> str | None:
 
 def _retained_text(row: Mapping[str, Any]) -> str | None:
     """`≥ 3 GiB` where it is a bound."""
-    if row["retained"] is None:
-        return None
-    return f"{'≥ ' if row['retained_bound'] else ''}{views.units.format_bytes(row['retained'])}"
+    size = row["retained"]
+    return None if size is None else views.units.format_bytes(None if row["retained_bound"] else size, least=size)
 
 
 def _one(entries: pl.DataFrame) -> None:

@@ -29,8 +29,9 @@ def tiles(now: OpenTable, timeline: pl.DataFrame) -> None:
     with grid(160):  # six in a row on a page 1440 pixels wide, twice three at 900
         rows, size = now.snapshot.num_records, now.snapshot.size_bytes
         help_of_rows = views.overview.rows_help(rows, files.least_records)
-        live_bytes = views.overview.figure(size, files.least_bytes, views.units.format_bytes)
-        _state_tile("Rows", views.overview.figure(rows, files.least_records), progress, "records", rows, help_of_rows)
+        live_rows = views.units.format_count(rows, least=files.least_records)
+        live_bytes = views.units.format_bytes(size, least=files.least_bytes)
+        _state_tile("Rows", live_rows, progress, "records", rows, help_of_rows)
         _state_tile("Live bytes", live_bytes, progress, "bytes", size, views.overview.bytes_help(files))
         _retained_tile(now, progress)
         _files_tile(now, progress, files)
@@ -62,7 +63,7 @@ def _retained_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     old = views.overview.retained_text(retention.retained_bytes, no_times=retention.has_no_times, is_bound=is_bound)
     tile(
         "Retained bytes",
-        views.overview.figure(None if is_bound else stored_bytes, stored_bytes, views.units.format_bytes),
+        views.units.format_bytes(None if is_bound else stored_bytes, least=stored_bytes),
         old,
         note="old" if old is not None and retention.retained_bytes else None,
         help="Bytes of the latest version, and of removed files that versions which can still be read need"
