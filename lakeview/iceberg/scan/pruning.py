@@ -4,7 +4,7 @@ Partition values become bounds of the columns they come from, so that one evalua
 Buckets say nothing by bounds: an equality is joined by one of bucket numbers.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
@@ -28,6 +28,9 @@ from lakeview.predicates.proofs import Evidence, proofs
 from lakeview.predicates.tree import And, Comparison, IsIn, Leaf, Node, Path, map_leaves, paths
 
 _BUCKET = "\0bucket"
+
+_BoundsOfPart = Callable[[PartitionColumn], Bounds | None]
+"""From a part of partitions to its bounds in some files or manifests."""
 
 
 class Pruning:
@@ -58,16 +61,15 @@ class Pruning:
                 continue
             places = {f"f{f.field_id}": i for i, f in enumerate(spec.fields) if f.transform.name != "void"}
             of_spec = manifests.filter(mine)
-            summaries = _Summaries(of_spec["partitions"], places, self._columns)
-            bounds_of = partial(self._bounds_from, sources=[summaries.of])
+            bounds_of = partial(self._bounds_from, source=partial(_summary_bounds, of_spec["partitions"], places))
             verdict = may_match(self._node, bounds_of, of_spec.height)
             mask = mask.scatter(mine.arg_true(), verdict)
         return mask
 
     def by_partition(self, entries: pl.DataFrame) -> pl.Series:
         """Whether each of these ENTRIES can match by its partition values."""
-        values = _Values(entries)
-        return may_match(self._node, lambda path: self._bounds_from(path, [values.of]), entries.height)
+        bounds_of = partial(self._bounds_from, source=_partition_bounds(entries))
+        return may_match(self._node, bounds_of, entries.height)
 
     def by_all(self, entries: pl.DataFrame) -> pl.Series:
         """Whether each of these ENTRIES can match by its partition values and its statistics."""
@@ -81,23 +83,23 @@ class Pruning:
         return proofs(self._condition, evidence, entries["records"])["satisfied"]
 
     def _bounds_of(self, entries: pl.DataFrame) -> Callable[[Path], Bounds | None]:
-        values, metrics = _Values(entries), Metrics(entries)
+        source, metrics = _partition_bounds(entries), Metrics(entries)
 
         def bounds_of(path: Path) -> Bounds | None:
             statistics = self._statistics(path, metrics, entries["records"])
-            return narrowest([b for b in (self._bounds_from(path, [values.of]), statistics) if b])
+            return narrowest([b for b in (self._bounds_from(path, source), statistics) if b])
 
         return bounds_of
 
-    def _bounds_from(self, path: Path, sources: Sequence[Callable[[PartitionColumn], Bounds | None]]) -> Bounds | None:
+    def _bounds_from(self, path: Path, source: _BoundsOfPart) -> Bounds | None:
         if path[0] == _BUCKET:
-            return sources[0](self._columns[path[1]])
+            return source(self._columns[path[1]])
         field = self._fields.get(path)
         if field is None or field.id is None:
             return None
         candidates = []
         for column in self._by_source.get(field.id, []):
-            bounds = sources[0](column)
+            bounds = source(column)
             own_bounds = None if bounds is None else _of_source(column, bounds, field.type)
             if own_bounds is not None:
                 candidates.append(own_bounds)
@@ -162,57 +164,39 @@ def _fitting(value: Any, type_: DataType, dtype: pl.DataType) -> Any:
     return None
 
 
-class _Values:
-    """Partition values of entries as bounds: one value, for every row of a file."""
+def _partition_bounds(entries: pl.DataFrame) -> _BoundsOfPart:
+    """Partition values of ENTRIES as bounds: one value, for every row of a file."""
+    parts = {s.name: s for s in entries["partition"].struct.unnest()} if "partition" in entries.columns else {}
+    specs = entries["spec_id"]
 
-    def __init__(self, entries: pl.DataFrame) -> None:
-        self._parts = (
-            {s.name: s for s in entries["partition"].struct.unnest()} if "partition" in entries.columns else {}
-        )
-        self._specs = entries["spec_id"]
-
-    def of(self, column: PartitionColumn) -> Bounds | None:
-        """Bounds of one part, None where the files have no partition at all."""
-        values = self._parts.get(column.key)
-        if values is None:
-            return None
+    def bounds_of(column: PartitionColumn) -> Bounds | None:
+        values = parts.get(column.key)
         # a null says that the column is null in the whole file, but only where the file's spec has this part
-        mine = self._specs.is_in(column.specs)
-        return Bounds.of_values(values, mine)
+        return None if values is None else Bounds.of_values(values, specs.is_in(column.specs))
+
+    return bounds_of
 
 
-class _Summaries:
-    """Partition summaries of manifests of one spec as bounds. `places`: where each part stands in the spec."""
-
-    def __init__(
-        self, partitions: pl.Series, places: Mapping[str, int], columns: Mapping[str, PartitionColumn]
-    ) -> None:
-        self._partitions = partitions
-        self._places = places
-        self._columns = columns
-
-    def of(self, column: PartitionColumn) -> Bounds | None:
-        """Bounds of one part; None where the summaries have none."""
-        place = self._places.get(column.key)
-        if place is None:
-            return None
-        one = self._partitions.list.get(place, null_on_oob=True).struct.unnest()
-        type_ = column.type
-        if type_ is None:
-            return None
-        low, high = decoded_bounds(one["f510"], type_), decoded_bounds(one["f511"], type_)
-        if low is None or high is None:
-            return None
-        low, high = sound_bounds(low, high, type_)
-        some, nan = one["f509"].fill_null(True), one["f518"].fill_null(True)
-        frame = pl.DataFrame([low.alias("low"), some.alias("some"), nan.alias("nan"), one["f510"].alias("bytes")])
-        floating = low.dtype.is_float()
-        only_null = pl.col("some") & pl.col("bytes").is_null() & ~(pl.col("nan") if floating else pl.lit(False))
-        nulls = pl.when(~pl.col("some")).then(0).when(only_null).then(1).otherwise(None).cast(pl.Int64)
-        # without a summary at all nothing is known
-        bounds_of = pl.when(one["f509"].is_not_null()).then(nulls)
-        exact = pl.Series([False] * low.len(), dtype=pl.Boolean)
-        return Bounds(low, high, exact, frame.select(bounds_of).to_series(), pl.Series([1] * low.len(), dtype=pl.Int64))
+def _summary_bounds(partitions: pl.Series, places: Mapping[str, int], column: PartitionColumn) -> Bounds | None:
+    """Bounds of one part by the summaries of manifests of one spec; None where they have none. `places`: where each
+    part stands in the spec."""
+    place, type_ = places.get(column.key), column.type
+    if place is None or type_ is None:
+        return None
+    one = partitions.list.get(place, null_on_oob=True).struct.unnest()
+    low, high = decoded_bounds(one["f510"], type_), decoded_bounds(one["f511"], type_)
+    if low is None or high is None:
+        return None
+    low, high = sound_bounds(low, high, type_)
+    some, nan = one["f509"].fill_null(True), one["f518"].fill_null(True)
+    frame = pl.DataFrame([low.alias("low"), some.alias("some"), nan.alias("nan"), one["f510"].alias("bytes")])
+    floating = low.dtype.is_float()
+    only_null = pl.col("some") & pl.col("bytes").is_null() & ~(pl.col("nan") if floating else pl.lit(False))
+    nulls = pl.when(~pl.col("some")).then(0).when(only_null).then(1).otherwise(None).cast(pl.Int64)
+    # without a summary at all nothing is known
+    known_nulls = pl.when(one["f509"].is_not_null()).then(nulls)
+    exact = pl.Series([False] * low.len(), dtype=pl.Boolean)
+    return Bounds(low, high, exact, frame.select(known_nulls).to_series(), pl.Series([1] * low.len(), dtype=pl.Int64))
 
 
 def _of_source(column: PartitionColumn, bounds: Bounds, type_: DataType) -> Bounds | None:
