@@ -3,6 +3,7 @@ changed (today's protocol, Reader Requirements for AddCDCFile), then these files
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -174,7 +175,8 @@ class ChangeScan:
         """The files a filter needs, by version; each yields the whole schema of changes."""
         files = self._files
         if where is not None:
-            files = files.filter(may_match(parse(where), _PlanBounds(files, self._partitions).bounds, files.height))
+            bounds_of = partial(_plan_bounds, files, self._partitions)
+            files = files.filter(may_match(parse(where), bounds_of, files.height))
         for part in files.iter_slices(_SLICE):
             yield from self._tasks(part)
 
@@ -215,27 +217,20 @@ def _is_partitioned_by(files: pl.DataFrame, field: Field) -> pl.Series:
     return files.select(pl.col("partition_values").map.contains_key(key).fill_null(value=False)).to_series()
 
 
-class _PlanBounds:
-    """What the log says of the columns of changes before a file is read."""
-
-    def __init__(self, files: pl.DataFrame, partitions: Iterable[Field]) -> None:
-        self._files = files
-        self._partitions = {f.name: f for f in partitions}
-
-    def bounds(self, path: Path) -> Bounds | None:
-        """Bounds of one column, None when nothing is known of it."""
-        match path:
-            case (name,) if name in self._partitions:
-                field = self._partitions[name]
-                values = partition_columns(self._files["partition_values"], [field])[0]
-                return Bounds.of_values(values, _is_partitioned_by(self._files, field))
-            case ("_commit_version",):
-                return Bounds.of_values(self._files["version"])
-            case ("_commit_timestamp",):
-                return Bounds.of_values(self._files["timestamp"].cast(pl.Datetime("us", "UTC")))
-            case ("_change_type",):  # a change data file says it row by row
-                return Bounds.of_values(self._files["change_type"], self._files["change_type"].is_not_null())
-        return None
+def _plan_bounds(files: pl.DataFrame, partitions: Iterable[Field], path: Path) -> Bounds | None:
+    """What the log says of a column of changes before a file is read, None where nothing is known of it."""
+    by_name = {f.name: f for f in partitions}
+    match path:
+        case (name,) if name in by_name:
+            values = partition_columns(files["partition_values"], [by_name[name]])[0]
+            return Bounds.of_values(values, _is_partitioned_by(files, by_name[name]))
+        case ("_commit_version",):
+            return Bounds.of_values(files["version"])
+        case ("_commit_timestamp",):
+            return Bounds.of_values(files["timestamp"].cast(pl.Datetime("us", "UTC")))
+        case ("_change_type",):  # a change data file says it row by row
+            return Bounds.of_values(files["change_type"], files["change_type"].is_not_null())
+    return None
 
 
 def _has_kinds(column: pa.Array) -> bool:
