@@ -31,7 +31,8 @@ _version = attrgetter("version")
 
 @dataclass(frozen=True, slots=True)
 class _Versions:
-    """What one state of the listing says, in the order of versions."""
+    """What one state of the listing says, in the order of versions. Never changed, so that it is read without a lock: a
+    reader does not wait for a refresh in another thread."""
 
     files: list[LogFile]
     commits: list[LogFile]
@@ -155,8 +156,7 @@ class LogListing:
     def has_checksum(self, version: int) -> bool:
         """Whether the version checksum file of a version has been listed."""
         name = checksum_name(version)
-        with self._lock:
-            return any(file.name == name for file in self._versions.since(version))
+        return any(file.name == name for file in self._versions.since(version))
 
     def forget(self, names: Collection[str]) -> None:
         """Leave out files that were deleted: a refresh only looks for new ones."""
@@ -199,20 +199,17 @@ class LogListing:
 
     def listed_commits(self) -> list[LogFile]:
         """The commits in the last listing, oldest first: costs nothing, and may begin late."""
-        with self._lock:
-            return self._versions.commits
+        return self._versions.commits
 
     @property
     def is_partial(self) -> bool:
         """Whether the last listing began at a checkpoint, so that `listed_commits` may begin late."""
-        with self._lock:
-            return self._from > 0
+        return self._from > 0
 
     def has_commits(self, first: int, last: int) -> bool:
         """Whether the last listing had every commit from one version to another."""
-        with self._lock:
-            versions = self._versions.versions
-            return bisect_right(versions, last) - bisect_left(versions, first) == last - first + 1
+        versions = self._versions.versions
+        return bisect_right(versions, last) - bisect_left(versions, first) == last - first + 1
 
     def checkpoints(self) -> list[CheckpointFiles]:
         """Every complete checkpoint, oldest first; at one version the one to prefer comes last."""
@@ -220,10 +217,9 @@ class LogListing:
 
     def size(self, version: int) -> int | None:
         """The bytes of a commit file by the last listing; None where it has none of that version."""
-        with self._lock:
-            commits = self._versions.commits
-            at = bisect_left(self._versions.versions, version)
-            return commits[at].size if at < len(commits) and commits[at].version == version else None
+        state = self._versions
+        at = bisect_left(state.versions, version)
+        return state.commits[at].size if state.versions[at : at + 1] == [version] else None
 
 
 def _first_gap(files: Sequence[LogFile], start: int) -> int | None:
