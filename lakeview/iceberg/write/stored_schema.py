@@ -143,12 +143,7 @@ def _primitive(word: str, column: str) -> pa.DataType:
 
 def _leaf_ids(field: pa.Field) -> Iterator[int]:
     kind = field.type
-    if pa.types.is_map(kind):
-        yield from (*_leaf_ids(kind.key_field), *_leaf_ids(kind.item_field))
-    elif pa.types.is_list(kind):
-        yield from _leaf_ids(kind.value_field)
-    elif pa.types.is_struct(kind):
-        for inner in kind:
-            yield from _leaf_ids(inner)
-    else:
+    for place in range(kind.num_fields):  # a map's one is a struct of key and value
+        yield from _leaf_ids(kind.field(place))
+    if not kind.num_fields:
         yield int(field.metadata[_FIELD_ID])
