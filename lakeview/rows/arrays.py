@@ -4,7 +4,7 @@ ask for (extension types, dictionaries, views, longer arrays); and the leaves of
 `pa.array`, `pa.scalar` and `to_numpy` import pandas where it is installed, a quarter of a second for the first commit
 of a process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -62,19 +62,28 @@ def _field_without_views(field: pa.Field) -> pa.Field:
 
 
 def _type_without_views(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(type_):
+    if t.is_string_view(type_):
         return pa.string()
-    if pa.types.is_binary_view(type_):
-        return pa.binary()
-    if pa.types.is_struct(type_):
-        return pa.struct([_field_without_views(field) for field in type_])
-    if pa.types.is_list(type_):
-        return pa.list_(_field_without_views(type_.value_field))
-    if pa.types.is_large_list(type_):  # of polars, which delta-rs writes as it comes
-        return pa.large_list(_field_without_views(type_.value_field))
-    if pa.types.is_map(type_):
-        return pa.map_(_field_without_views(type_.key_field), _field_without_views(type_.item_field))
-    return type_
+    return pa.binary() if t.is_binary_view(type_) else map_child_fields(type_, _field_without_views)
+
+
+# large lists come of polars, and delta-rs writes them as they come
+_LISTS = (
+    (t.is_list, pa.list_), (t.is_large_list, pa.large_list), (t.is_list_view, pa.list_view),
+    (t.is_large_list_view, pa.large_list_view),
+)  # fmt: skip
+
+
+def map_child_fields(type_: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
+    """A type with other fields: those of a struct, the elements of a list, or keys and values of a map, in this order;
+    any other type as it is."""
+    if t.is_struct(type_):
+        return pa.struct([change(field) for field in type_])
+    if t.is_map(type_):
+        return pa.map_(change(type_.key_field), change(type_.item_field))
+    if t.is_fixed_size_list(type_):
+        return pa.list_(change(type_.value_field), type_.list_size)
+    return next((of(change(type_.value_field)) for is_list, of in _LISTS if is_list(type_)), type_)
 
 
 def _list_of_views(array: pa.Array) -> pa.Array:

@@ -13,6 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from lakeview.rows.arrays import map_child_fields
+
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 BatchFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -40,14 +42,7 @@ def in_utc(rows: Rows) -> Rows:
 
 
 def _field_in_utc(field: pa.Field) -> pa.Field:
-    return field.with_type(_type_in_utc(field.type))
-
-
-def _type_in_utc(kind: pa.DataType) -> pa.DataType:
+    kind = field.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return pa.timestamp(kind.unit, "UTC")
-    if pa.types.is_struct(kind):
-        return pa.struct([_field_in_utc(field) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_field_in_utc(kind.key_field), _field_in_utc(kind.item_field))
-    return pa.list_(_field_in_utc(kind.value_field)) if pa.types.is_list(kind) else kind
+        return field.with_type(pa.timestamp(kind.unit, "UTC"))
+    return field.with_type(map_child_fields(kind, _field_in_utc))

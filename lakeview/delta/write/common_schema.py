@@ -13,6 +13,7 @@ from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.schema import Schema, leaf_name
 from lakeview.model.type_tree import nodes
+from lakeview.rows.arrays import map_child_fields
 
 _INT96 = "INT96"
 
@@ -56,16 +57,9 @@ def _arrow_schema(footer: pq.FileMetaData) -> pa.Schema:
 
 def _with_moments(field: pa.Field, leaves: Iterator[str]) -> pa.Field:
     """The field, its parts in the order of the leaves, each of which has a physical type."""
-    type_ = field.type
-    if pa.types.is_struct(type_):
-        type_ = pa.struct([_with_moments(part, leaves) for part in type_])
-    elif pa.types.is_map(type_):
-        type_ = pa.map_(_with_moments(type_.key_field, leaves), _with_moments(type_.item_field, leaves))
-    elif pa.types.is_nested(type_):  # a list, of any kind
-        type_ = pa.list_(_with_moments(type_.value_field, leaves))
-    elif next(leaves) == _INT96:
-        type_ = pa.timestamp("us", "UTC")
-    return field.with_type(type_)
+    if pa.types.is_nested(field.type):
+        return field.with_type(map_child_fields(field.type, lambda part: _with_moments(part, leaves)))
+    return field.with_type(pa.timestamp("us", "UTC")) if next(leaves) == _INT96 else field
 
 
 def _shape(schema: Schema) -> Shape:

@@ -20,6 +20,7 @@ from lakeview.iceberg.scan.projection import Projection, absent_fields, has_ids,
 from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.type_tree import nodes
+from lakeview.rows.arrays import map_child_fields
 from lakeview.rows.live_rows import file_batches
 from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage
@@ -205,14 +206,6 @@ def _names_of(schema: pa.Schema, places: Sequence[int]) -> list[str]:
 def _with_id(field: pa.Field) -> pa.Field:
     """A field called by its id (`f100`), as the Avro reader calls them, with that id where Parquet keeps it."""
     number = field.name[1:] if field.name[:1] == "f" else ""
-    type_ = field.type
-    if pa.types.is_struct(type_):
-        type_ = pa.struct([_with_id(f) for f in type_])
-    elif pa.types.is_large_list(type_):
-        type_ = pa.large_list(_with_id(type_.value_field))
-    elif pa.types.is_list(type_):
-        type_ = pa.list_(_with_id(type_.value_field))
-    elif pa.types.is_map(type_):
-        type_ = pa.map_(_with_id(type_.key_field), _with_id(type_.item_field))
     metadata = {b"PARQUET:field_id": number.encode()} if number.isascii() and number.isdigit() else {}
+    type_ = map_child_fields(field.type, _with_id)
     return pa.field(field.name.removeprefix(NO_ID), type_, field.nullable, metadata)
