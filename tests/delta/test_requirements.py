@@ -66,6 +66,35 @@ def test_a_restore_leaves_domains_of_features_that_it_does_not_know(history: Del
     assert dict(table.snapshot().domain_metadata.iter_rows()) == {"delta.old": "2", "delta.new": "1", "user": "1"}
 
 
+def test_a_restore_brings_the_features_of_the_domains_that_come_back(tmp_path: Path) -> None:
+    table = lv.create_table(tmp_path, {"id": "long"}, cluster_by=["id"])
+    assert isinstance(table, DeltaTable)
+    for feature in ("clustering", "domainMetadata"):
+        table.drop_feature(feature)
+    table.restore(0)
+    features = table.snapshot().protocol.writer_features
+    assert features is not None
+    assert {"clustering", "domainMetadata"} <= set(features)
+
+
+def test_domains_of_a_protocol_without_them_are_neither_restored_nor_cloned(history: DeltaHistory) -> None:
+    def domain(text: str) -> Action:
+        return {"domainMetadata": {"domain": "d", "configuration": text, "removed": False}}
+
+    table = open_delta_table(history.create().commit(domain("1")).commit(domain("2"), add("a")))
+    assert table.restore(1) == 3
+    assert recorded(table, "domainMetadata") == []
+    table.clone(f"{history.address}-clone")
+    assert recorded(open_delta_table(f"{history.address}-clone"), "domainMetadata") == []
+
+
+def test_a_restore_does_not_make_a_table_clustered_and_partitioned(tmp_path: Path) -> None:
+    table = lv.create_table(tmp_path, {"id": "long", "p": "long"}, partition_by=["p"])
+    table.replace_table({"id": "long"}, cluster_by=["id"])
+    with pytest.raises(InvalidRequestError, match="a table is not clustered as well"):
+        table.restore(0)
+
+
 def test_two_commits_do_not_change_one_domain(history: DeltaHistory) -> None:
     def domain(text: str) -> Action:
         return {"domainMetadata": {"domain": "d", "configuration": text, "removed": False}}

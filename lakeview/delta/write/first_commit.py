@@ -78,7 +78,8 @@ def clone(
     files = live_adds(state)
     clone_id, root = uuid.uuid4(), source.storage.root
     adds, copies = copies_of(files, clone_id) if copy else ([_from_elsewhere(row, root) for row in files], [])
-    domains = [DomainMetadata(name, text) for name, text in state.domain_metadata().iter_rows() if name != ROW_DOMAIN]
+    every = state.domain_metadata().iter_rows() if definition.supports("domainMetadata") else ()
+    domains = [DomainMetadata(name, text) for name, text in every if name != ROW_DOMAIN]
     # the clone's own commits are timed from its first one on, and none of its checkpoints is protected
     own = ("delta.inCommitTimestampEnablement", PROTECTED_BEFORE)
     properties = {k: v for k, v in definition.properties.items() if not k.startswith(own)}

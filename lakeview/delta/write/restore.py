@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from lakeview.delta.data.column_rules import CLUSTERING
 from lakeview.delta.data.deletion_vectors import DeletionVector
 from lakeview.delta.data.schemas import parse_schema, schema_text
 from lakeview.delta.features import check_writable
@@ -24,12 +25,14 @@ from lakeview.delta.write.file_changes import LIVE_COLUMNS, add_of
 from lakeview.delta.write.identity import identities, with_marks
 from lakeview.delta.write.pending_commit import PendingCommit
 from lakeview.delta.write.row_ids import DOMAIN, high_water_mark
-from lakeview.delta.write.rules import active_features
+from lakeview.delta.write.rules import FEATURE as CLUSTERING_FEATURE
+from lakeview.delta.write.rules import active_features, check_clustering
 from lakeview.model.addresses import is_absolute
 from lakeview.model.errors import CommitConflictError, CorruptTableError, DataFileMissingError, InvalidRequestError
 from lakeview.model.schema import Schema
 from lakeview.storage import Storage
 
+_DOMAINS = "domainMetadata"
 _STAYS = ("delta.inCommitTimestamp", "delta.enableInCommitTimestamps", PROTECTED_BEFORE)
 """Properties that say how commits are timed from some version on, and before which one checkpoints are protected: an
 earlier version does not take that back."""
@@ -39,9 +42,12 @@ def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
     """Make the table what it was: files that are missing come back, the others go; the protocol is never downgraded.
 
     Returns operationMetrics. DataFileMissingError if a file that comes back is not in the store any more;
-    UnsupportedTableError if the protocol of then asks more of writers than is implemented.
+    UnsupportedTableError if the protocol of then asks more of writers than is implemented, InvalidRequestError for
+    partitions of a table that is clustered by now.
     """
     check_writable(then.table_protocol, active_features(then.metadata), txn.storage.root)
+    if then.metadata.partition_columns != base.metadata.partition_columns:
+        check_clustering(base.protocol.writer_features or (), then.metadata.partition_columns or (), txn.storage.root)
     now, before = base.adds(LIVE_COLUMNS), then.adds(LIVE_COLUMNS)
     back = with_documents(before.join(now, on=IDENTITY, how="anti", nulls_equal=True), then)
     away = now.join(before, on=IDENTITY, how="anti", nulls_equal=True)
@@ -54,7 +60,11 @@ def restore(txn: PendingCommit, base: Replay, then: Replay) -> dict[str, int]:
             **{name: getattr(definition, name) for name in ("schema_string", "partition_columns", "configuration")}
         )
     _add(txn, back, now, then)
-    txn.domains += _domains(base, then)
+    domains = _domains(base, then)
+    txn.domains += domains
+    names = {domain.domain for domain in domains if not domain.removed}
+    if names:
+        txn.definition.support({_DOMAINS, *({CLUSTERING_FEATURE} if CLUSTERING in names else ())})
     return {
         "tableSizeAfterRestore": int(before["size"].sum()),
         "numOfFilesAfterRestore": before.height,
@@ -181,7 +191,10 @@ def _marks(now: Schema, then: Schema) -> dict[str, int]:
 
 
 def _domains(base: Replay, then: Replay) -> list[DomainMetadata]:
-    """What makes the domains those of the earlier version; row ids go on from their mark."""
+    """What makes the domains those of the earlier version; row ids go on from their mark. Nothing where neither
+    protocol knows of domains."""
+    if _DOMAINS not in {*(base.protocol.writer_features or ()), *(then.protocol.writer_features or ())}:
+        return []
     now, before = (
         # "Writers must only modify or delete system-controlled domains they understand"
         {name: text for name, text in state.domain_metadata().iter_rows() if name != DOMAIN and is_understood(name)}
