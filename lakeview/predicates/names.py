@@ -5,7 +5,7 @@ polars takes a fraction for the nearest 32-bit float where it meets a column of 
 to Spark, whose fractions are decimals, it is none."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -20,6 +20,13 @@ from lakeview.predicates.spark_types import check_types
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_UNQUOTED_DATE = re.compile(r"(\d{4}) - (\d\d?) - (\d\d?)")
+_POINTS_IN_TIME = {
+    "date": "DATE '{}'",
+    "timestamp": "TIMESTAMP '{} 00:00:00+00:00'",
+    "timestamp_ntz": "TIMESTAMP '{} 00:00:00'",
+}
+"""Types to a constant of each, with the place of a day in it."""
 
 
 def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = False) -> exp.Expr:
@@ -27,28 +34,36 @@ def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = Fa
 
     A text that is compared with a column of dates is that date, and arithmetic over integers does not wrap around.
     `as_spark`: 32-bit floats meet fractions as doubles, and what Spark evaluates in another way is refused.
-    InvalidRequestError (kind unknown-column) for a column that the schema does not have; `subject` names the expression
-    in it.
+    InvalidRequestError (kind unknown-column) for a column that the schema does not have, and (kind bad-predicate) for a
+    date or a timestamp that is compared with a number; `subject` names the expression in both.
     """
     types: dict[int, DataType] = {}
     for node in [n for n in tree.walk() if _is_column(n)]:
         names = [part.name for part in node.parts]  # type: ignore[attr-defined]  # columns and dots have them
-        spelt, type_ = _find(schema.fields, names, subject)
+        is_quoted = not as_spark and node.parts[0].args.get("quoted", False)  # type: ignore[attr-defined]  # as above
+        spelt, type_ = _find(schema.fields, names, subject, may_be_text=is_quoted and len(names) == 1)
         types[id(node)] = type_
         for part, name in zip(node.parts, spelt, strict=True):  # type: ignore[attr-defined]  # as above
             if part.name != name:
                 part.replace(exp.to_identifier(name, quoted=True))
+    for column, value in _comparisons(tree):
+        _date(column, value, types)
+        if not as_spark:
+            _refuse_number(column, value, types, subject)
+    return without_overflow(with_doubles(check_types(tree, types), types) if as_spark else tree, types)
+
+
+def _comparisons(tree: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    """What is compared with what, from either side."""
     for node in list(tree.walk()):
         if isinstance(node, _COMPARISONS):
-            _date(node.left, node.right, types)
-            _date(node.right, node.left, types)
+            yield node.left, node.right
+            yield node.right, node.left
         elif isinstance(node, exp.Between):
-            _date(node.this, node.args["low"], types)
-            _date(node.this, node.args["high"], types)
+            yield node.this, node.args["low"]
+            yield node.this, node.args["high"]
         elif isinstance(node, exp.In):
-            for value in node.expressions:
-                _date(node.this, value, types)
-    return without_overflow(with_doubles(check_types(tree, types), types) if as_spark else tree, types)
+            yield from ((node.this, value) for value in node.expressions)
 
 
 def column_types(tree: exp.Expr, schema: Schema, subject: str) -> dict[int, DataType]:
@@ -62,16 +77,19 @@ def _is_column(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column | exp.Dot) and not isinstance(node.parent, exp.Dot)
 
 
-def _find(fields: Sequence[Field], names: Sequence[str], subject: str) -> tuple[list[str], DataType]:
+def _find(
+    fields: Sequence[Field], names: Sequence[str], subject: str, *, may_be_text: bool = False
+) -> tuple[list[str], DataType]:
     spelt: list[str] = []
     type_: DataType = PrimitiveType("void")
     for name in names:
         field = find_field(fields, name)
         if field is None:
             others = [f.name for f in fields]
+            fix = choices(name, others) if others or not spelt else "it is no struct: leave the field out"
             raise InvalidRequestError(
                 f"there is no column {'.'.join(names)}, which {subject} names",
-                fix=choices(name, others) if others or not spelt else "it is no struct: leave the field out",
+                fix=f"write text in single quotes, {_text(name)}, or {fix}" if may_be_text else fix,
                 place="where",
                 kind="unknown-column",
             )
@@ -81,12 +99,39 @@ def _find(fields: Sequence[Field], names: Sequence[str], subject: str) -> tuple[
     return spelt, type_
 
 
-def _date(column: exp.Expr, value: exp.Expr, types: dict[int, DataType]) -> None:
-    while isinstance(column, exp.Paren):
-        column = column.this
-    is_date = types.get(id(column)) == PrimitiveType("date")
+def _text(name: str) -> str:
+    return str(exp.Literal.string(name).sql(dialect="duckdb"))
+
+
+def _date(column: exp.Expr, value: exp.Expr, types: Mapping[int, DataType]) -> None:
+    is_date = types.get(id(column.unnest())) == PrimitiveType("date")
     if is_date and isinstance(value, exp.Literal) and value.is_string and _DATE.fullmatch(value.name):
         value.replace(exp.cast(value.copy(), "date"))
+
+
+def _refuse_number(column: exp.Expr, value: exp.Expr, types: Mapping[int, DataType], subject: str) -> None:
+    """Raises InvalidRequestError for a date or timestamp that is compared with a number: polars takes that for days or
+    microseconds since 1970, and 2026-11-20 without quotes is 1995."""
+    type_ = types.get(id(column.unnest()))
+    example = _POINTS_IN_TIME.get(type_.name) if isinstance(type_, PrimitiveType) else None
+    if example is None or not _is_number(value):
+        return
+    digits = _UNQUOTED_DATE.fullmatch(value.sql(dialect="duckdb"))
+    day = "-".join(part.zfill(2) for part in digits.groups()) if digits else None
+    raise InvalidRequestError(
+        f"{column.unnest().sql(dialect='duckdb')} is a {type_}, and is compared with a number in {subject}",
+        fix=f"write {example.format(day or '2026-07-15')}",
+        place="where",
+        kind="bad-predicate",
+    )
+
+
+def _is_number(value: exp.Expr) -> bool:
+    if isinstance(value, exp.Paren | exp.Neg):
+        return _is_number(value.this)
+    if isinstance(value, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.IntDiv):
+        return _is_number(value.left) and _is_number(value.right)
+    return isinstance(value, exp.Literal) and not value.is_string
 
 
 _FLOAT = PrimitiveType("float")

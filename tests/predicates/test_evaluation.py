@@ -33,6 +33,48 @@ def test_a_refused_condition_is_explained_without_advice_for_python(where: str, 
     assert re.search(words, caught.value.message)
 
 
+TIMES = Schema.from_arrow(pl.DataFrame(schema={**FRAME.schema, "d": pl.Date(), "city": pl.String()}).to_arrow().schema)
+
+
+@pytest.mark.parametrize(
+    ("where", "message", "fix"),
+    [
+        ("d = 2026-11-2", "d is a date, and is compared with a number in 'd = 2026-11-2'", "write DATE '2026-11-02'"),
+        ("(5 < (d))", "d is a date, and is compared with a number in '(5 < (d))'", "write DATE '2026-07-15'"),
+        ("d NOT IN (NULL, -1)", "d is a date, and is compared with a number in .*", "write DATE '2026-07-15'"),
+        ("d BETWEEN d AND 7", "d is a date, and is compared with a number in .*", "write DATE '2026-07-15'"),
+        ("n > 2026-11-20", "n is a timestamp_ntz, and is .*", "write TIMESTAMP '2026-11-20 00:00:00'"),
+        ("z > 2026-11-20", "z is a timestamp, and is .*", "write TIMESTAMP '2026-11-20 00:00:00+00:00'"),
+        (
+            'city = "Rome"',
+            "there is no column Rome, .*",
+            "write text in single quotes, 'Rome', or choose from z, n, d, city",
+        ),
+        ('city = "O\'Hare"', "there is no column O'Hare, .*", "write text in single quotes, 'O''Hare', or choose .*"),
+        ("city = Rome", "there is no column Rome, .*", "choose from z, n, d, city"),
+    ],
+)
+def test_a_date_without_quotes_and_a_text_in_double_ones_are_refused_with_what_to_write(
+    where: str, message: str, fix: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        row_expression(where, TIMES)
+    assert re.fullmatch(message if ".*" in message else re.escape(message), caught.value.message)
+    assert re.fullmatch(fix if ".*" in fix else re.escape(fix), caught.value.fix or "")
+
+
+def test_a_date_is_compared_with_dates_whatever_they_are_computed_from() -> None:
+    days = pl.DataFrame({"d": [date(2026, 11, 20), date(2026, 11, 21)]})
+    schema = Schema.from_arrow(days.to_arrow().schema)
+    for where in (
+        "d > '2026-11-20'",
+        "d > DATE '2026-11-20'",
+        "EXTRACT(DAY FROM d) > 20",
+        "d - INTERVAL '1 day' >= DATE '2026-11-20'",
+    ):
+        assert days.filter(row_expression(where, schema))["d"].to_list() == [date(2026, 11, 21)]
+
+
 NUMBERS = pl.DataFrame(
     {
         "x": [127, 1], "s": [{"v": 2**31 - 1}, {"v": 1}], "big": [2**63 - 1, -(2**63)], "day": [date(2026, 12, 31)] * 2,
