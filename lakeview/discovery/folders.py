@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -167,6 +168,23 @@ def table_above(storage: Storage, options: Mapping[str, Any] | None, config: Con
         if any(re.match(mark, path) for mark in _MARKS.values() for path in paths):
             return above.root
     return None
+
+
+def tables_inside(storage: Storage) -> list[str]:
+    """The tables in the folders of one that is none itself, by name; it looks into MOST_LOOKED of them at most."""
+    tables = _near_tables(storage, 1)
+    return tables.filter(pl.col("name") != "", ~pl.col("name").str.contains(_HIDDEN))["name"].sort().to_list()
+
+
+def folder_alike(storage: Storage, options: Mapping[str, Any] | None, config: Config | None) -> str | None:
+    """The folder beside an address with the name most like its own; None without one, or where none may be listed."""
+    parent, _, name = storage.root.rpartition("/")
+    try:
+        neighbours = open_storage(parent, options=options, config=config).folders("") if parent else []
+    except LakeviewError:  # outside the allowed roots, or nothing that this reader may list
+        return None
+    alike = get_close_matches(name, [each for each in neighbours if each != name], n=1, cutoff=0.7)
+    return f"{parent}/{alike[0]}" if alike else None
 
 
 def refuse_catalog(catalog: Mapping[str, Any] | None) -> None:

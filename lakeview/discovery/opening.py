@@ -15,7 +15,7 @@ import polars as pl
 
 from lakeview.delta.log.paths import LOG_FOLDER
 from lakeview.delta.table import DeltaTable
-from lakeview.discovery.folders import refuse_catalog, table_above
+from lakeview.discovery.folders import folder_alike, refuse_catalog, table_above, tables_inside
 from lakeview.iceberg.catalog.address import is_catalog_address
 from lakeview.iceberg.metadata.locate import FOLDER as METADATA_FOLDER
 from lakeview.iceberg.metadata.locate import is_metadata_name
@@ -24,6 +24,7 @@ from lakeview.model.arguments import address_of, mapping_of, names_of, optional_
 from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import Config, settings
 from lakeview.model.errors import NotATableError, UnsupportedTableError
+from lakeview.model.printable import first_few
 from lakeview.model.schema import Schema
 from lakeview.model.type_input import schema_of
 from lakeview.sharing.client.profile import parse_address
@@ -82,7 +83,7 @@ def open_table(
         try:
             return _iceberg(storage, storage_options, config, relocate)
         except NotATableError:
-            raise _no_table(storage, table_above(storage, storage_options, config)) from error
+            raise _no_table(storage, storage_options, config) from error
 
 
 def _iceberg(
@@ -196,7 +197,8 @@ def convert_to_delta(
     return DeltaTable(storage)
 
 
-def _no_table(storage: Storage, above: str | None) -> NotATableError:
+def _no_table(storage: Storage, options: Mapping[str, Any] | None, config: Config | None) -> NotATableError:
+    above = table_above(storage, options, config)
     if above is not None:
         return NotATableError(f"{storage.root} is no table, but lies in one", fix=f"open {above}", place=storage.root)
     if storage.root.endswith(".share") and storage.exists(storage.root):
@@ -206,18 +208,20 @@ def _no_table(storage: Storage, above: str | None) -> NotATableError:
             place=storage.root,
             kind=PROFILE,
         )
+    folder = f"{LOG_FOLDER} or {METADATA_FOLDER}"
+    fix = f"give the folder that holds {folder}, or list the tables below a folder above it"
     # not a listing of all that lies below: the address may be the root of a disk
-    if is_local(storage.root) and storage.exists(storage.root):
+    if is_local(storage.root) and (names := tables_inside(storage)):
+        reason = "it is a folder of tables"
+        fix = f"open one of them, {first_few(names)}, below it; `lakeview tables {storage.root}` lists all"
+    elif is_local(storage.root) and storage.exists(storage.root):
         reason = "it is a file"
     elif not storage.holds_files():
         reason = "the folder is empty or not there"
+        if is_local(storage.root) and (alike := folder_alike(storage, options, config)) is not None:
+            fix = f"perhaps {alike} is meant; else {fix}"
     elif not storage.list_from(LOG_FOLDER).is_empty():
         reason = f"its {LOG_FOLDER} holds neither commits nor a complete checkpoint"
     else:
         reason = f"it holds files but neither {LOG_FOLDER} nor {METADATA_FOLDER} of a table"
-    folder = f"{LOG_FOLDER} or {METADATA_FOLDER}"
-    return NotATableError(
-        f"{storage.root} is no table: {reason}",
-        fix=f"give the folder that holds {folder}, or list the tables below a folder above it",
-        place=storage.root,
-    )
+    return NotATableError(f"{storage.root} is no table: {reason}", fix=fix, place=storage.root)

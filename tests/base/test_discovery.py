@@ -49,6 +49,28 @@ def test_what_is_no_table_says_what_was_found(tmp_path: Path, files: list[str], 
     assert isinstance(caught.value, FileNotFoundError)
 
 
+def test_a_folder_of_tables_names_some_of_them(tmp_path: Path) -> None:
+    for name in ("orders", "a/b/deep", "_hidden", "a/clicks"):
+        DeltaHistory(tmp_path / name).create({"x": "long"})
+    with pytest.raises(NotATableError, match=r"is no table: it is a folder of tables\n") as caught:
+        lv.open_table(tmp_path)
+    assert caught.value.fix == f"open one of them, orders, below it; `lakeview tables {tmp_path}` lists all"
+
+
+def test_the_table_with_a_name_like_one_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for name in ("flights", "weather"):
+        DeltaHistory(tmp_path / name).create({"x": "long"})
+    with pytest.raises(NotATableError, match="the folder is empty or not there") as caught:
+        lv.open_table(tmp_path / "fligths")
+    assert (caught.value.fix or "").startswith(f"perhaps {tmp_path}/flights is meant; else give the folder")
+    with pytest.raises(NotATableError) as other:
+        lv.open_table(tmp_path / "sales")
+    assert (other.value.fix or "").startswith("give the folder")
+    with pytest.raises(NotATableError) as outside:  # what lies beside an allowed root is nobody's business
+        lv.open_table(tmp_path / "fligths", config=Config(roots=(str(tmp_path / "fligths"),)))
+    assert (outside.value.fix or "").startswith("give the folder")
+
+
 def test_what_is_no_table_is_not_listed_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalStorage, "walk", None)
     for number in range(FIRST_FOLDERS + 1):
