@@ -63,12 +63,12 @@ def test_every_flight_of_the_source_is_there_its_days_moved(
     assert ours.sort(pl.all()).equals(expected.sort(pl.all()))
 
 
-def test_data_is_a_day_late_and_no_baseline_of_years_is_needed_to_say_so(flights: DeltaTable) -> None:
+def test_data_is_a_day_behind_and_no_baseline_of_years_is_needed_to_say_so(flights: DeltaTable) -> None:
     trends = views.quality.trends
     changes = lv.inspect(flights).quality()
     assert trends.event_column(changes) == "flight_date"
     assert trends.usual_of_history(trends.lag_trend(changes, "flight_date")) is None
-    assert views.quality.lateness.data_lateness(changes) == "1 day late"
+    assert views.quality.lateness.data_lateness(changes) == "1 day behind"
 
 
 def test_another_reader_counts_the_same(demo_lake: Path, source: pl.DataFrame) -> None:

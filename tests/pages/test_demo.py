@@ -70,7 +70,7 @@ def test_the_start_page_shows_the_demo() -> None:
 def test_the_overview_says_how_late_the_data_is_and_counts_the_findings_it_does_not_show(demo: Path) -> None:
     app = open_page("overview", "demo/flights")
     (last,) = [metric for metric in app.metric if metric.label == "Last commit"]
-    assert last.delta == "data 1 day late"
+    assert last.delta == "data 1 day behind"
     severities = lv.open_table(str(demo / "flights")).health()["severity"].to_list()
     attention, notes = severities.count("attention"), severities.count("note")
     assert f"but {NUMBERS[attention]} need attention" in text(app)

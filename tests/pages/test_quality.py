@@ -163,6 +163,21 @@ def test_days_from_old_events_are_told_against_what_is_usual(tmp_path: Path) -> 
     assert "Beyond the baseline of 4,900 days from newest day to commit, days" in specs
 
 
+def test_a_table_that_no_load_reaches_is_late_by_its_commits_not_by_the_events_of_the_last_one(tmp_path: Path) -> None:
+    log = DeltaHistory(tmp_path / "t").create({"day": "date"})
+    for number in range(8):
+        day = date(2026, 6, 1) + timedelta(days=number)
+        stats = {"numRecords": 1, "minValues": {"day": str(day)}, "maxValues": {"day": str(day)}}
+        at = datetime(2026, 6, 1 + number, 4, tzinfo=UTC) + timedelta(days=2)
+        log.commit(log.data(f"f{number}", {"day": [day]}, stats=stats), at=at)
+    app = open_page("overview", tmp_path / "t")
+    (last,) = [metric for metric in app.metric if metric.label == "Last commit"]
+    assert last.delta == "every 1 day"
+    assert "No new data for longer than expected" in text(app)
+    specs = "".join(chart.proto.spec for chart in open_page("quality", tmp_path / "t").get("vega_lite_chart"))
+    assert "From newest day to commit (the newest: 2 days behind)" in specs
+
+
 def test_the_tables_own_rules_are_proved_or_left_open(tmp_path: Path) -> None:
     history = DeltaHistory(tmp_path / "t").create(
         {"a": "long", "b": "long"},

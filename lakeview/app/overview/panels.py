@@ -88,7 +88,8 @@ def _files_tile(now: OpenTable, progress: views.overview.Progress, files: views.
 
 def _last_commit_tile(now: OpenTable, progress: views.overview.Progress) -> None:
     cadence = now.look.cadence()
-    lateness = views.quality.lateness.data_lateness(now.look.quality())
+    # a table that is late by its commits is so whatever its newest load brought
+    lateness = "" if cadence.late else views.quality.lateness.data_lateness(now.look.quality())
     retention = now.look.known_retention()
     is_empty = cadence.age is None and retention is not None and not retention.has_no_times
     usual = None if cadence.usual is None else f"every {views.units.format_age(cadence.usual)}"

@@ -109,7 +109,7 @@ def load_trends(now: OpenTable, loads: pl.DataFrame, column: str) -> None:
 def _lag_panel(lags: pl.DataFrame, event: str, lateness: str) -> None:
     baseline, title = views.quality.trends.usual_of_history(lags), f"From newest {heading_name(event)} to commit"
     if baseline is None:
-        _panel(lags, f"{title} (now: {lateness})" if lateness else title, "days", "lag")
+        _panel(lags, f"{title} (the newest: {lateness})" if lateness else title, "days", "lag")
     else:
         _panel(
             views.quality.trends.beyond(lags, baseline),

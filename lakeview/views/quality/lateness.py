@@ -41,11 +41,12 @@ class EventNews:
 
 
 def data_lateness(changes: pl.DataFrame) -> str:
-    """`1 day late`: from the newest event in the table to the commit that brought it, append or not, from SUDDEN.
+    """`1 day behind`: from the newest event in the table to the commit that brought it, append or not, from SUDDEN.
 
     Where loads go on for longer than newer events usually take, it is to the latest load: a table that is overwritten
-    each night with the same events is later each night. "" without a column of event times, and where loads bring
-    history. Events that were not over say nothing, nor do loads that take back others, which are late by their nature.
+    each night with the same events is later each night. "" for less than a day, without a column of event times, and
+    where loads bring history. Events that were not over say nothing, nor do loads that take back others, which are late
+    by their nature.
     """
     news = _event_news(changes)
     if news is None:
@@ -53,7 +54,8 @@ def data_lateness(changes: pl.DataFrame) -> str:
     gap = news.gaps.median()
     stands_still = not isinstance(gap, timedelta) or news.since > gap
     late = news.moment + (news.since if stands_still else timedelta()) - news.newest
-    return f"{count_text(late // timedelta(days=1), 'day')} late"
+    days = late // timedelta(days=1)
+    return f"{count_text(days, 'day')} behind" if days > 0 else ""
 
 
 def _event_news(changes: pl.DataFrame) -> EventNews | None:
