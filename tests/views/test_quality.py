@@ -212,6 +212,18 @@ def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     ]
 
 
+def test_the_newest_load_of_a_column_is_no_delete_that_rewrote_the_table() -> None:
+    lifetimes, timeline = history_of([*USUAL, {"nulls": 900}, {"rows": 12_000, "nulls": 1_000}])
+    lifetimes = lifetimes.with_columns(removed=pl.when(pl.col("added") < 13).then(13))
+    timeline = timeline.with_columns(lane=pl.when(pl.col("version") == 13).then(pl.lit("change")).otherwise("lane"))
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    tree = pl.DataFrame([{"path": "x", "leaf": True}], schema=views.schema.columns.SCHEMA_TREE)
+    columns = views.quality.column_states.column_quality(tree, changes, timeline)
+    assert columns.select("load", "load_null_share", "anomalies").row(0) == (12, 0.9, 1)
+    rewrite = changes.filter(pl.col("version") == 13)
+    assert views.quality.column_states.column_quality(tree, rewrite, timeline)["load"].to_list() == [13]
+
+
 def test_a_finding_about_the_rows_of_a_load_is_about_no_column() -> None:
     lifetimes, timeline = history_of([*USUAL, {"rows": 50, "nulls": 1}])
     changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))

@@ -4,6 +4,7 @@ import polars as pl
 
 from lakeview.model.frames import UTC_MILLIS
 from lakeview.views.conform import conform, first_label
+from lakeview.views.quality.sudden_changes import brings_new_rows
 from lakeview.views.sums import shown_bounds
 from lakeview.views.timeline.branches import on_branch
 from lakeview.views.timeline.trend import states
@@ -46,8 +47,9 @@ COLUMN_QUALITY = pl.Schema(
     }
 )
 """One row a leaf column, in the schema's order. Share, mark and texts as in SCHEMA_TREE; `load`: the version of the
-newest load that has the column, with its null share and mark and the `usual` share before it, as in SUDDEN;
-`anomalies`: how many loads are one of this column."""
+newest load that has the column, with its null share and mark and the `usual` share before it, as in SUDDEN: not a
+delete or a compaction, which writes rows of earlier loads again, unless no other has the column; `anomalies`: how many
+loads are one of this column."""
 
 
 def column_states(lifetimes: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
@@ -113,12 +115,17 @@ def _column(name: str, line: pl.DataFrame, statistics: pl.DataFrame) -> pl.DataF
 def column_quality(tree: pl.DataFrame, loads: pl.DataFrame, timeline: pl.DataFrame) -> pl.DataFrame:
     """COLUMN_QUALITY from SCHEMA_TREE, SUDDEN and the TIMELINE up to the version of the tree."""
     earlier = loads.filter(pl.col("version").is_in(timeline["version"].implode()))
-    by_column = earlier.group_by("column").agg(
-        pl.col("version").last().alias("load"),
-        pl.col("null_share").last().alias("load_null_share"),
-        pl.col("mark").last().alias("load_mark"),
-        pl.col("usual").last(),
-        (pl.col("sudden") | pl.col("sudden_range")).sum().cast(pl.Int64).alias("anomalies"),
+    # the loads that others are compared with last: a delete that rewrites the table has the null share of the table
+    by_column = (
+        earlier.sort(brings_new_rows(), maintain_order=True)
+        .group_by("column")
+        .agg(
+            pl.col("version").last().alias("load"),
+            pl.col("null_share").last().alias("load_null_share"),
+            pl.col("mark").last().alias("load_mark"),
+            pl.col("usual").last(),
+            (pl.col("sudden") | pl.col("sudden_range")).sum().cast(pl.Int64).alias("anomalies"),
+        )
     )
     return (
         tree.filter("leaf")

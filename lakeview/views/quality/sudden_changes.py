@@ -43,8 +43,7 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
     A load that rewrites files is judged by what it adds to them, since a delete writes again what was there before,
     good or bad, and may leave the rows with nulls alone; nor is it part of a baseline, unless most loads rewrite files.
     """
-    stays = pl.col("taken_back_by").is_null()
-    stays &= ~pl.col("rewrites") | (pl.col("rewrites").mean() > REWRITES_ROUTINE)
+    stays = pl.col("taken_back_by").is_null() & brings_new_rows()
     share = pl.when(stays & pl.col("exact")).then("null_share")
     low, high = pl.when(stays).then("low"), pl.when(stays).then("high")
     with_baseline = loads.with_columns(
@@ -86,6 +85,11 @@ def _expected_end(usual: str, earlier: str, farther: Callable[[str, str], pl.Exp
     """An end of what is expected, by the loads around and the files that are rewritten; null where one is unknown."""
     is_known = pl.col(usual).is_not_null() & (~pl.col("rewrites") | pl.col(earlier).is_not_null())
     return pl.when(is_known).then(farther(usual, earlier))
+
+
+def brings_new_rows() -> pl.Expr:
+    """True for a load of COLUMN_LOADS that does not rewrite files, or of a table whose loads mostly do."""
+    return ~pl.col("rewrites") | (pl.col("rewrites").mean() > REWRITES_ROUTINE)
 
 
 def newest_first(changes: pl.DataFrame, column: str) -> pl.DataFrame:
