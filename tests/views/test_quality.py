@@ -212,6 +212,47 @@ def test_a_finding_names_the_writer_and_what_repaired_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("loads", "expected"),
+    [
+        pytest.param(
+            [{"nulls": 900}, {"nulls": 850}, {"nulls": 880}],
+            {12: "still so in the next 2 loads, to v14, the newest"},
+            id="nulls ever since",
+        ),
+        pytest.param(
+            [{"nulls": 900}, {"nulls": 850}, *USUAL[:2]], {12: "still so in the next load, v13"}, id="nulls for a time"
+        ),
+        pytest.param([{"nulls": 900}, USUAL[0], {"nulls": 900}], {12: None}, id="nulls again, but not in the next"),
+        pytest.param([{"nulls": 300}, {"nulls": 900}], {12: None, 13: None}, id="one that has a finding of its own"),
+        pytest.param([{"nulls": 900}, {"takes_back": 12}, {"nulls": 900}], {12: None}, id="of a reverted load"),
+        pytest.param(
+            [{"max": 9_000}, {"max": 8_000}],
+            {12: "still so in the next load, v13, the newest"},
+            id="values above the range",
+        ),
+        pytest.param(
+            [{"min": -9_000}, {"min": -8_000}, USUAL[0]],
+            {12: "still so in the next load, v13"},
+            id="values below the range",
+        ),
+    ],
+)
+def test_an_anomaly_says_how_many_loads_after_it_are_like_it(
+    loads: list[dict[str, Any]], expected: dict[int, str | None]
+) -> None:
+    lifetimes, timeline = history_of([*USUAL, *loads])
+    changes = views.quality.sudden_changes.sudden_changes(views.quality.column_loads.column_loads(lifetimes, timeline))
+    anomaly_rows = views.quality.anomalies.anomalies(timeline, changes)
+    alike = {
+        load: next((text for text in why if "still" in text), None)
+        for load, why in anomaly_rows.select("version", "reasons").iter_rows()
+    }
+    assert {load: alike[load] for load in expected} == expected
+    then = views.quality.anomalies.anomalies(timeline, changes, version=12)
+    assert [len(why) for why in then.filter(pl.col("version") == 12)["reasons"]] == [1]
+
+
 def test_the_newest_load_of_a_column_is_no_delete_that_rewrote_the_table() -> None:
     lifetimes, timeline = history_of([*USUAL, {"nulls": 900}, {"rows": 12_000, "nulls": 1_000}])
     lifetimes = lifetimes.with_columns(removed=pl.when(pl.col("added") < 13).then(13))

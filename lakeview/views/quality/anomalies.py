@@ -13,6 +13,7 @@ from lakeview.model.printable import first_few, shorten
 from lakeview.views.conform import conform
 from lakeview.views.health.kinds import finding
 from lakeview.views.quality.loads import repeated_loads, row_losses
+from lakeview.views.quality.persistence import next_loads_alike
 from lakeview.views.quality.sudden_changes import SUDDEN
 from lakeview.views.quality.trends import event_column, far_back, lag_trend, rows_trend
 from lakeview.views.timeline.commits import up_to
@@ -67,7 +68,8 @@ again, or brought back the rows that it replaced, with its timestamp and writer,
 
 def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None = None) -> pl.DataFrame:
     """ANOMALIES of TIMELINE and SUDDEN; with a version, as they were then: of loads up to it, repaired up to it."""
-    sudden = _sudden(changes)
+    history = timeline if version is None else up_to(timeline, version)
+    sudden = _sudden(changes.filter(pl.col("version").is_in(history["version"].implode())))
     reasons = {**sudden, **_taken_back(sudden, timeline)}
     losses = row_losses(timeline)
     for load, text, column in chain(_of_rows(losses, changes, timeline), _lags(changes, timeline)):
@@ -77,7 +79,6 @@ def anomalies(timeline: pl.DataFrame, changes: pl.DataFrame, version: int | None
     )
     for row in other_loads.iter_rows(named=True):
         reasons.setdefault(row["version"], [(f"{_rows(row['records_added'])}, {row['note']}", None)])
-    history = timeline if version is None else up_to(timeline, version)
     commits = history.select("version", "timestamp", "writer").with_row_index("order")
     repairs = commits.select(
         repaired_by="version", repaired_at="timestamp", repairer="writer", repaired=pl.lit(value=True)
@@ -169,12 +170,12 @@ _Reason = tuple[str, str | None]
 
 
 def _sudden(changes: pl.DataFrame) -> dict[int, list[_Reason]]:
-    """For each load the columns that changed suddenly, the farthest first."""
+    """For each load the columns that changed suddenly, the farthest first, and the loads after it that are like it."""
     anomalies: dict[int, list[_Reason]] = {}
     for version, rows in _by_version(changes.filter(pl.col("sudden_range"))):
-        anomalies.setdefault(version, []).append(_ranges(rows))
+        anomalies.setdefault(version, []).extend(_ranges(rows, changes))
     for version, rows in _by_version(changes.filter(pl.col("sudden"))):
-        anomalies.setdefault(version, []).append(_nulls(rows))
+        anomalies.setdefault(version, []).extend(_nulls(rows, changes))
     return anomalies
 
 
@@ -191,7 +192,7 @@ def _by_version(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
     return [(int(part["version"][0]), part) for part in rows.partition_by("version", maintain_order=True)]
 
 
-def _nulls(rows: pl.DataFrame) -> _Reason:
+def _nulls(rows: pl.DataFrame, changes: pl.DataFrame) -> list[_Reason]:
     rows = rows.sort(pl.col("null_share") - pl.col("usual"), descending=True, maintain_order=True)
     first = rows.row(0, named=True)
     of = "" if first["records"] is None else f" of {count_text(first['records'], 'row')}"
@@ -199,10 +200,10 @@ def _nulls(rows: pl.DataFrame) -> _Reason:
         f"{_short(first['column'])} is null in {format_percent(first['null_share'])}{of}, "
         f"expected {format_percent(first['usual'])}"
     )
-    return _with_others(text, rows)
+    return _with_others(text, rows, next_loads_alike(changes, first))
 
 
-def _ranges(rows: pl.DataFrame) -> _Reason:
+def _ranges(rows: pl.DataFrame, changes: pl.DataFrame) -> list[_Reason]:
     beyond = pl.max_horizontal(pl.col("high") / pl.col("usual_high"), pl.col("usual_low") / pl.col("low"))
     rows = rows.sort(beyond.abs(), descending=True, nulls_last=True, maintain_order=True)
     first = rows.row(0, named=True)
@@ -210,13 +211,14 @@ def _ranges(rows: pl.DataFrame) -> _Reason:
     value, usual = (first["high"], first["usual_high"]) if above else (first["low"], first["usual_low"])
     words = ("reaches", "at most") if above else ("goes down to", "at least")
     text = f"{_short(first['column'])} {words[0]} {format_figure(value)}, expected {words[1]} {format_figure(usual)}"
-    return _with_others(text, rows)
+    return _with_others(text, rows, next_loads_alike(changes, first, is_above=above))
 
 
-def _with_others(text: str, rows: pl.DataFrame) -> _Reason:
-    """A text about the first column, with the names of the others."""
-    others = [_short(column) for column in rows["column"][1:]]
-    return f"{text}; also {first_few(others)}" if others else text, str(rows["column"][0])
+def _with_others(text: str, rows: pl.DataFrame, later: str | None) -> list[_Reason]:
+    """A text about the first column, with the names of the others; then what it is in the loads after it."""
+    column, *others = rows["column"].to_list()
+    claim = f"{text}; also {first_few([_short(other) for other in others])}" if others else text
+    return [(text, column) for text in (claim, later) if text is not None]
 
 
 def _of_rows(losses: pl.DataFrame, changes: pl.DataFrame, timeline: pl.DataFrame) -> Iterator[tuple[int, str, None]]:
