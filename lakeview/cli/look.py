@@ -77,7 +77,10 @@ def rows(
     columns: tuple[str, ...],
     limit: int,
 ) -> None:
-    """Show rows at a version: the first ones, or the first that satisfy a condition. This reads data files."""
+    """Show rows at a version: the first ones, or the first that satisfy a condition. This reads data files.
+
+    On a terminal that is too narrow for the columns each row is a block of lines, one a column.
+    """
     rows = rows_of(snapshot_named(table, version, at, ref), where, columns)
     with rows_read("read"):
         frame = rows.head(limit).collect()

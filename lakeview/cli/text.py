@@ -90,16 +90,35 @@ def table(frame: pl.DataFrame, *, limit: int | None = None, is_data: bool = Fals
     """The lines of a frame: a head, then a row each; numbers to the right. Where they do not fit `limit`, columns
     without a value and seconds of whole minutes are left out first, then the widest texts cut.
 
-    `is_data`: of rows of a table, whose columns and whole numbers are shown as they are written.
+    `is_data`: of rows of a table, whose columns and whole numbers are shown as they are written. Where they do not fit
+    with texts cut, each row is a block of lines, one a column, with the whole of its value.
     """
     columns = [_column(values, is_data) for values in frame.get_columns()]
     if limit is not None and not is_data and _total([c.width for c in columns]) > limit:
         columns = _shorten_columns(columns)
-    least = [_wide(c.cells[0]) if c.may_be_cut else c.width for c in columns]
+    least = _least_widths(columns)
+    if is_data and limit is not None and _total(least) > limit:
+        yield from _blocks(columns, limit)
+        return
     widths = _fitting([c.width for c in columns], least, limit)
     for line in zip(*(c.cells for c in columns), strict=True):
         texts = zip(line, columns, widths, strict=True)
         yield GAP.join(_pad(_cut(text, w), w, right=c.right) for text, c, w in texts).rstrip()
+
+
+def _least_widths(columns: Sequence[_Column]) -> list[int]:
+    """How narrow each column may be made: texts down to their heads, and to _LEAST."""
+    return [min(c.width, max(_LEAST, _wide(c.cells[0]))) if c.may_be_cut else c.width for c in columns]
+
+
+def _blocks(columns: Sequence[_Column], limit: int) -> Iterable[str]:
+    """`row 1`, then a line a column: its name, and its value wrapped beside it; one row below the other."""
+    heads = [column.cells[0] for column in columns]
+    longest = max(map(_wide, heads))
+    for number, row in enumerate(zip(*(column.cells[1:] for column in columns), strict=True), 1):
+        yield f"row {number}"
+        for head, text in zip(heads, row, strict=True):
+            yield from (line.rstrip() for line in hanging(_pad(head, longest, right=False) + GAP, text, limit))
 
 
 def full_width(frame: pl.DataFrame) -> int:
@@ -154,7 +173,7 @@ def _fitting(widths: list[int], least: Sequence[int], limit: int | None) -> list
         return widths
     surplus = _total(widths) - limit
     while surplus > 0:
-        room = [w - max(_LEAST, narrow) for w, narrow in zip(widths, least, strict=True)]
+        room = [w - narrow for w, narrow in zip(widths, least, strict=True)]
         widest = max(range(len(widths)), key=lambda i: (room[i] > 0, widths[i]))
         if room[widest] <= 0:
             break

@@ -78,3 +78,31 @@ def test_a_version_is_not_grouped() -> None:
 def test_a_text_hangs_below_its_head() -> None:
     assert list(hanging("fix: ", "one two three four", 14)) == ["fix: one two", "     three", "     four"]
     assert list(hanging("fix: ", "one two", None)) == ["fix: one two"]
+
+
+def test_rows_that_do_not_fit_are_blocks_of_lines() -> None:
+    frame = pl.DataFrame({"id": [1, 2], "order": [{"city": "Rome", "lines": ["a", "b"]}, None], "note": ["x", None]})
+    assert list(table(frame, limit=60, is_data=True)) == [
+        "id  order                                  note",
+        ' 1  {"city": "Rome", "lines": ["a", "b"]}  x',
+        " 2",
+    ]
+    assert list(table(frame, limit=40, is_data=True)) == [
+        "row 1",
+        "id     1",
+        'order  {"city": "Rome", "lines": ["a",',
+        '       "b"]}',
+        "note   x",
+        "row 2",
+        "id     2",
+        "order",
+        "note",
+    ]
+    texts = pl.DataFrame({"a": ["x" * 50], "b": ["y" * 50]})
+    assert list(table(texts, limit=40, is_data=True))[1].endswith("\N{HORIZONTAL ELLIPSIS}")
+
+
+def test_a_program_gets_rows_in_lines_however_many_columns_they_have() -> None:
+    frame = pl.DataFrame({f"column_{number}": [number] for number in range(100)})
+    assert len(list(table(frame, limit=None, is_data=True))) == 2
+    assert len(list(table(frame, limit=80, is_data=True))) == 101
