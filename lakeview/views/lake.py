@@ -10,13 +10,14 @@ import polars as pl
 
 from lakeview.model.errors import LakeviewError
 from lakeview.model.findings import Finding, Severity
+from lakeview.model.printable import shorten
 from lakeview.model.snapshot import Snapshot
 from lakeview.views.conform import conform
 from lakeview.views.files.sizes import file_facts
 from lakeview.views.health.findings import OPEN, Evidence, findings, open_findings, verdict
 from lakeview.views.retention.simulation import Retention
 from lakeview.views.timeline.readability import cadence
-from lakeview.views.units import count_text, format_count
+from lakeview.views.units import count_text, format_count, format_share
 
 
 class LakeState(StrEnum):
@@ -91,6 +92,9 @@ WHOLE = "the whole log"
 LOG = "log but statistics"
 NEWEST = "newest version, commits, log listing"
 
+_LONGEST_NAME = 60
+"""Characters of a name in a sentence."""
+
 MOST_FILES = 50_000
 MOST_COMMITS = 2_000
 MOST_STATISTICS = 500_000
@@ -107,10 +111,15 @@ def lake_columns(entry: LakeEntry, tree: pl.DataFrame) -> pl.DataFrame:
 
 def columns_line(matches: pl.DataFrame, nulls_above: float | None = None) -> str:
     """How many LAKE_COLUMNS match, of how many tables: `4 columns of 2 tables have nulls above 10 %`, and of how many
-    of them that is not certain."""
+    of them that is not certain. Without a share: which one has the most nulls."""
     line = f"{count_text(matches.height, 'column')} of {count_text(matches['table'].n_unique(), 'table')}"
-    if nulls_above is None or matches.is_empty():
+    if matches.is_empty():
         return line
+    if nulls_above is None:
+        first = matches.sort("null_share", descending=True, nulls_last=True, maintain_order=True).row(0, named=True)
+        share = format_share(first["null_share"], first["null_share_mark"])
+        name = f"{shorten(first['column'], _LONGEST_NAME)} of {shorten(first['table'], _LONGEST_NAME)}"
+        return f"{line}, most nulls in {name}: {share}" if first["null_share"] else line
     bounds = matches.filter(pl.col("null_share_mark") == "\N{LESS-THAN OR EQUAL TO}").height
     uncertain = f"; of {bounds:,} only an upper bound is known" if bounds else ""
     return f"{line} {'has' if matches.height == 1 else 'have'} nulls above {nulls_above * 100:g} %{uncertain}"

@@ -49,9 +49,15 @@ def test_shares_of_the_lake_have_one_decimal() -> None:
 
 
 def test_the_columns_of_a_lake_in_one_sentence() -> None:
-    columns = pl.DataFrame({"table": ["a", "a", "b"], "null_share_mark": ["", "≥", "≤"]})
+    columns = pl.DataFrame(
+        {
+            "table": ["a", "a", "b"], "column": ["x", "y", "x"],
+            "null_share": [0.25, 0.838, None], "null_share_mark": ["", "≥", "≤"],
+        }
+    )  # fmt: skip
     line = views.lake.columns_line
-    assert line(columns) == "3 columns of 2 tables"
+    assert line(columns) == "3 columns of 2 tables, most nulls in y of a: ≥ 83.8 %"
+    assert line(columns.tail(1)) == line(columns.head(1).with_columns(null_share=0.0)) == "1 column of 1 table"
     bound = "; of 1 only an upper bound is known"
     assert line(columns, 0.125) == f"3 columns of 2 tables have nulls above 12.5 %{bound}"
     assert line(columns.head(1), 0.1) == "1 column of 1 table has nulls above 10 %"
