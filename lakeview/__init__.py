@@ -12,6 +12,7 @@ Importing it is light: readers, views and their libraries load when they are fir
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from lakeview.model import errors
@@ -57,4 +58,11 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("lakeview.inspection").inspect
     if name in _READERS:
         return getattr(importlib.import_module("lakeview.discovery"), name)
-    raise AttributeError(f"module 'lakeview' has no attribute {name!r}")
+    raise AttributeError(f"module 'lakeview' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+
+
+def __dir__() -> list[str]:
+    """What tab completion offers, and what a misspelt name is compared with: the public names whether they are loaded
+    or not, and the packages that are."""
+    packages = {name for name, value in globals().items() if getattr(value, "__package__", "").startswith("lakeview.")}
+    return sorted({*__all__, "__doc__", "__version__"} | packages)
