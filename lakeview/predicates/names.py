@@ -23,10 +23,11 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _UNQUOTED_DATE = re.compile(r"(\d{4}) - (\d\d?) - (\d\d?)")
 _POINTS_IN_TIME = {
     "date": "DATE '{}'",
-    "timestamp": "TIMESTAMP '{} 00:00:00+00:00'",
-    "timestamp_ntz": "TIMESTAMP '{} 00:00:00'",
+    "timestamp": "TIMESTAMP '{} {}+00:00'",
+    "timestamp_ntz": "TIMESTAMP '{} {}'",
 }
-"""Types to a constant of each, with the place of a day in it."""
+"""Types to a constant of each, with the places of its day and time."""
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?))?")
 
 
 def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = False) -> exp.Expr:
@@ -35,7 +36,7 @@ def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = Fa
     A text that is compared with a column of dates is that date, and arithmetic over integers does not wrap around.
     `as_spark`: 32-bit floats meet fractions as doubles, and what Spark evaluates in another way is refused.
     InvalidRequestError (kind unknown-column) for a column that the schema does not have, and (kind bad-predicate) for a
-    date or a timestamp that is compared with a number; `subject` names the expression in both.
+    date that is compared with a number, or a timestamp with a number or a text; `subject` names the expression in both.
     """
     types: dict[int, DataType] = {}
     for node in [n for n in tree.walk() if _is_column(n)]:
@@ -49,7 +50,7 @@ def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = Fa
     for column, value in _comparisons(tree):
         _date(column, value, types)
         if not as_spark:
-            _refuse_number(column, value, types, subject)
+            _refuse_other_types(column, value, types, subject)
     return without_overflow(with_doubles(check_types(tree, types), types) if as_spark else tree, types)
 
 
@@ -109,21 +110,30 @@ def _date(column: exp.Expr, value: exp.Expr, types: Mapping[int, DataType]) -> N
         value.replace(exp.cast(value.copy(), "date"))
 
 
-def _refuse_number(column: exp.Expr, value: exp.Expr, types: Mapping[int, DataType], subject: str) -> None:
-    """Raises InvalidRequestError for a date or timestamp that is compared with a number: polars takes that for days or
-    microseconds since 1970, and 2026-11-20 without quotes is 1995."""
+def _refuse_other_types(column: exp.Expr, value: exp.Expr, types: Mapping[int, DataType], subject: str) -> None:
+    """Raises InvalidRequestError for a date or timestamp that is compared with a number, and for a timestamp compared
+    with a text, with what to write. polars takes a number for days or microseconds since 1970, and 2026-11-20 without
+    quotes is 1995; of a text nothing says which time zone it is in."""
     type_ = types.get(id(column.unnest()))
     example = _POINTS_IN_TIME.get(type_.name) if isinstance(type_, PrimitiveType) else None
-    if example is None or not _is_number(value):
+    is_text = isinstance(value, exp.Literal) and value.is_string and type_ != PrimitiveType("date")
+    if example is None or not (is_text or _is_number(value)):
         return
-    digits = _UNQUOTED_DATE.fullmatch(value.sql(dialect="duckdb"))
-    day = "-".join(part.zfill(2) for part in digits.groups()) if digits else None
+    name, other = column.unnest().sql(dialect="duckdb"), "text" if is_text else "number"
     raise InvalidRequestError(
-        f"{column.unnest().sql(dialect='duckdb')} is a {type_}, and is compared with a number in {subject}",
-        fix=f"write {example.format(day or '2026-07-15')}",
+        f"{name} is a {type_}, and is compared with a {other} in {subject}",
+        fix=f"write {example.format(*_day_and_time(value))}",
         place="where",
         kind="bad-predicate",
     )
+
+
+def _day_and_time(value: exp.Expr) -> tuple[str, str]:
+    """The day and time that are meant by a text, or by a date without quotes; examples for anything else."""
+    if isinstance(value, exp.Literal) and (text := _MOMENT.fullmatch(value.name)):
+        return text[1], text[2] or "00:00:00"
+    digits = _UNQUOTED_DATE.fullmatch(value.sql(dialect="duckdb"))
+    return "-".join(part.zfill(2) for part in digits.groups()) if digits else "2026-07-15", "00:00:00"
 
 
 def _is_number(value: exp.Expr) -> bool:
