@@ -25,8 +25,7 @@ from lakeview.model.schema import leaf_name
 from lakeview.model.snapshot import Snapshot
 from tests.builders.opening import open_iceberg_table
 from tests.golden.iceberg_conformance import Current, GoldenIceberg, IcebergFile, IcebergRefusal, RecordedSnapshot
-from tests.golden.reader import Problem
-from tests.golden.rows import differences, read_rows
+from tests.golden.reader import Problem, check_equal, check_rows
 
 CLASSES: dict[str, tuple[tuple[type[LakeviewError], ...], frozenset[str]]] = {
     "corrupt_file": (
@@ -102,31 +101,31 @@ def _fits(place: str, error: LakeviewError, refusal: IcebergRefusal) -> Iterator
 def _metadata(table: IcebergTable, golden: GoldenIceberg, current: Current) -> Iterator[Problem]:
     expected, metadata = golden.expected, table.metadata
     snapshot = table.snapshot()
-    yield from _same("metadata file", Path(table.metadata_file.path).name, current.metadata_file)
-    yield from _same("snapshot id", snapshot.version, -1 if current.snapshot_id is None else current.snapshot_id)
-    yield from _same("format version", snapshot.protocol.format_version, expected.format_version)
+    yield from check_equal("metadata file", Path(table.metadata_file.path).name, current.metadata_file)
+    yield from check_equal("snapshot id", snapshot.version, -1 if current.snapshot_id is None else current.snapshot_id)
+    yield from check_equal("format version", snapshot.protocol.format_version, expected.format_version)
     columns = [(f.id, f.name, type_text(f.type, f), not f.nullable) for f in snapshot.schema]
     recorded_columns = [
         (c.id, c.name, c.type.replace(", ", ",").replace(",", ", "), c.required) for c in current.columns
     ]
-    yield from _same("columns", columns, recorded_columns)
+    yield from check_equal("columns", columns, recorded_columns)
     sources = struct_fields(snapshot.schema)
     spec = [
         (".".join(sources[f.source_ids[0]][0]) if f.source_ids[0] in sources else None, f.transform.text, f.name)
         for f in metadata.spec.fields
     ]
-    yield from _same("partition spec", spec, [(p.source, p.transform, p.name) for p in current.partition_spec])
+    yield from check_equal("partition spec", spec, [(p.source, p.transform, p.name) for p in current.partition_spec])
     identifiers = list(metadata.schemas[metadata.current_schema_id].identifier_field_ids)
-    yield from _same("identifier fields", sorted(identifiers), sorted(current.identifier_field_ids))
+    yield from check_equal("identifier fields", sorted(identifiers), sorted(current.identifier_field_ids))
     if expected.schemas is not None:
-        yield from _same("number of schemas", len(metadata.schemas), expected.schemas)
+        yield from check_equal("number of schemas", len(metadata.schemas), expected.schemas)
     if expected.specs is not None:
-        yield from _same("number of specs", len(metadata.specs), expected.specs)
+        yield from check_equal("number of specs", len(metadata.specs), expected.specs)
     if expected.refs is not None:
         refs = {name: (r.type, r.snapshot_id) for name, r in metadata.refs.items()}
-        yield from _same("refs", refs, {name: (r.type, r.snapshot_id) for name, r in expected.refs.items()})
+        yield from check_equal("refs", refs, {name: (r.type, r.snapshot_id) for name, r in expected.refs.items()})
     if expected.properties is not None:
-        yield from _same("properties", snapshot.properties, expected.properties)
+        yield from check_equal("properties", snapshot.properties, expected.properties)
 
 
 def _state(table: IcebergTable, golden: GoldenIceberg, current: Current) -> Iterator[Problem]:
@@ -153,13 +152,13 @@ def _counts(
     place: str, snapshot: Snapshot, data: int | None, deletes: int | None, rows: int | None
 ) -> Iterator[Problem]:
     files = snapshot.files
-    yield from _same(f"{place}: types of FILES", {name: files.schema.get(name) for name in FILES}, dict(FILES))
+    yield from check_equal(f"{place}: types of FILES", {name: files.schema.get(name) for name in FILES}, dict(FILES))
     if data is not None:
-        yield from _same(f"{place}: data files", snapshot.num_files, data)
+        yield from check_equal(f"{place}: data files", snapshot.num_files, data)
     if deletes is not None:
-        yield from _same(f"{place}: delete files", snapshot.delete_files.height, deletes)
+        yield from check_equal(f"{place}: delete files", snapshot.delete_files.height, deletes)
     if rows is not None and snapshot.num_records is not None:
-        yield from _same(f"{place}: records", snapshot.num_records, rows)
+        yield from check_equal(f"{place}: records", snapshot.num_records, rows)
     unknown = (files["deleted_records"].null_count() > 0) or files["records"].null_count() > 0
     if snapshot.num_records is None and not unknown:
         yield Problem(f"{place}: records are unknown for no reason")
@@ -171,7 +170,7 @@ def _files(table: IcebergTable, snapshot: Snapshot, expected_files: list[Iceberg
     for row in frame.iter_rows(named=True):
         at = None if row["deletion_vector"] is None else row["deletion_vector"].rpartition("@")[2]
         records[row["path"], row["content"] != "data", at if row["content"] == "deletion vector" else None] = row
-    yield from _same("paths of files", sorted({k[0] for k in records}), sorted({f.path for f in expected_files}))
+    yield from check_equal("paths of files", sorted({k[0] for k in records}), sorted({f.path for f in expected_files}))
     for file in expected_files:
         rows = [r for (path, _, _), r in records.items() if path == file.path and r["records"] == file.record_count]
         if not rows:
@@ -180,14 +179,14 @@ def _files(table: IcebergTable, snapshot: Snapshot, expected_files: list[Iceberg
         row = rows[0]
         facts = (row["size"], row["spec_id"], row["sequence_number"], row["format"])
         expected = (file.file_size_in_bytes, file.spec_id, file.sequence_number, file.format)
-        yield from _same(f"file {file.path}: size, spec, sequence number, format", facts, expected)
+        yield from check_equal(f"file {file.path}: size, spec, sequence number, format", facts, expected)
         partition = {k: plain(v) for k, v in (row.get("partition") or {}).items()}
         partition_values = {name: partition.get(name) for name in file.partition}
         unknown = {f.name for s in table.metadata.specs.values() for f in s.fields if f.transform.name == "unknown"}
         texts = {k: str(v) if k in unknown else v for k, v in file.partition.items()}  # its type is not known either
-        yield from _same(f"file {file.path}: partition", partition_values, texts)
+        yield from check_equal(f"file {file.path}: partition", partition_values, texts)
         others = {k: v for k, v in partition.items() if k not in file.partition and v is not None}
-        yield from _same(f"file {file.path}: other partition values", others, {})
+        yield from check_equal(f"file {file.path}: other partition values", others, {})
     yield from _bounds(table, snapshot, [f for f in expected_files if f.content == 0])
 
 
@@ -203,7 +202,7 @@ def _bounds(table: IcebergTable, snapshot: Snapshot, expected_files: list[Iceber
                 column = leaves.get(int(field_id))
                 if column in row and not str(value).startswith("!undecodable"):
                     text = value.replace("-", "") if column in uuids else value
-                    yield from _same(f"file {file.path}: {side} of {column}", plain(row[column][side]), text)
+                    yield from check_equal(f"file {file.path}: {side} of {column}", plain(row[column][side]), text)
 
 
 def _comparable(series: pl.Series) -> pl.Series:
@@ -223,12 +222,12 @@ def _comparable(series: pl.Series) -> pl.Series:
 
 def _history(table: IcebergTable, snapshots: dict[str, RecordedSnapshot]) -> Iterator[Problem]:
     commits = {row["version"]: row for row in table.history().iter_rows(named=True)}
-    yield from _same("snapshots", sorted(commits), sorted(int(n) for n in snapshots))
+    yield from check_equal("snapshots", sorted(commits), sorted(int(n) for n in snapshots))
     for number, snapshot in snapshots.items():
         row = commits.get(int(number))
         if row is not None:
             commit = (row["parent"], row["operation"], round(row["timestamp"].timestamp() * 1000))
-            yield from _same(
+            yield from check_equal(
                 f"snapshot {number}", commit, (snapshot.parent_id, snapshot.operation, snapshot.timestamp_ms)
             )
 
@@ -255,8 +254,8 @@ def _other_files(golden: GoldenIceberg) -> Iterator[Problem]:
         try:
             table = open_golden_table(str(address), golden)
             if version_record.error is None:
-                yield from _same(f"{name}: snapshot", table.latest_version, version_record.snapshot_id or -1)
-                yield from _same(
+                yield from check_equal(f"{name}: snapshot", table.latest_version, version_record.snapshot_id or -1)
+                yield from check_equal(
                     f"{name}: version", table.snapshot().protocol.format_version, version_record.format_version
                 )
             count = table.snapshot().num_files
@@ -295,18 +294,7 @@ def _rows(
         if not error.lenient_ok and rows is None:
             yield Problem(f"{place}: scan gave {rows_read.height} rows, expected an error: {error}")
         return
-    if columns is not None:
-        yield from _same(f"{place}: columns of scan", rows_read.columns, columns)
-    if num_rows is not None:
-        yield from _same(f"{place}: rows of scan", rows_read.height, num_rows)
-    if rows is not None:
-        for difference in differences(read_rows(golden.folder / rows), rows_read):
-            yield Problem(f"{place}: {difference}")
-
-
-def _same(place: str, actual: object, expected: object) -> Iterator[Problem]:
-    if actual != expected:
-        yield Problem(f"{place} is {actual!r}, expected {expected!r}")
+    yield from check_rows(place, rows_read, columns, num_rows, None if rows is None else golden.folder / rows)
 
 
 def plain(value: Any) -> Any:

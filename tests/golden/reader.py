@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
 
 import lakeview as lv
 from lakeview.model.errors import (
@@ -105,24 +108,24 @@ def _opened_all_the_same(snapshot: Snapshot, refusal: Refusal) -> Iterator[Probl
 def _latest(golden: GoldenTable, table: Table, snapshot: Snapshot, latest: Latest) -> Iterator[Problem]:
     expected = golden.expected
     files = snapshot.files
-    yield from _same("latest: version", snapshot.version, latest.version)
-    yield from _same("latest: num_files", snapshot.num_files, latest.num_files)
-    yield from _same("latest: size_bytes", snapshot.size_bytes, latest.size_bytes)
-    yield from _same("latest: partition columns", snapshot.partition_columns, latest.partition_columns)
-    yield from _same("latest: columns", [field.name for field in snapshot.schema], latest.columns)
-    yield from _same("latest: rows of FILES", files.height, latest.num_files)
-    yield from _same("latest: sum of FILES.size", files["size"].sum(), latest.size_bytes)
-    yield from _same("latest: deletion vectors", files["deletion_vector"].count(), latest.num_files_with_dv)
-    yield from _same("latest: types of FILES", {name: files.schema.get(name) for name in FILES}, dict(FILES))
+    yield from check_equal("latest: version", snapshot.version, latest.version)
+    yield from check_equal("latest: num_files", snapshot.num_files, latest.num_files)
+    yield from check_equal("latest: size_bytes", snapshot.size_bytes, latest.size_bytes)
+    yield from check_equal("latest: partition columns", snapshot.partition_columns, latest.partition_columns)
+    yield from check_equal("latest: columns", [field.name for field in snapshot.schema], latest.columns)
+    yield from check_equal("latest: rows of FILES", files.height, latest.num_files)
+    yield from check_equal("latest: sum of FILES.size", files["size"].sum(), latest.size_bytes)
+    yield from check_equal("latest: deletion vectors", files["deletion_vector"].count(), latest.num_files_with_dv)
+    yield from check_equal("latest: types of FILES", {name: files.schema.get(name) for name in FILES}, dict(FILES))
     yield from _num_records("latest", snapshot, latest.num_rows, latest.num_rows_from_stats, expected.features)
     if expected.tombstones is not None:
         counts = {expected.tombstones, expected.tombstones_full_json_replay} - {None}
         if snapshot.tombstones.height not in counts:
             yield Problem(f"latest: {snapshot.tombstones.height} tombstones, expected {counts}")
     transactions = dict(snapshot.transactions.select("app_id", "version").iter_rows())
-    yield from _same("latest: transactions", transactions, expected.txns)
+    yield from check_equal("latest: transactions", transactions, expected.txns)
     domains = dict(snapshot.domain_metadata.select("domain", "configuration").iter_rows())
-    yield from _same("latest: domain metadata", domains, expected.domain_metadata)
+    yield from check_equal("latest: domain metadata", domains, expected.domain_metadata)
     yield from _rows(golden, table, None, latest.rows, latest.num_rows, latest.columns, latest.missing_files)
 
 
@@ -130,8 +133,8 @@ def _version(golden: GoldenTable, table: Table, number: int, version: Version) -
     place = f"version {number}"
     try:
         snapshot = table.snapshot(number)
-        yield from _same(f"{place}: version", snapshot.version, number)
-        yield from _same(f"{place}: num_files", snapshot.num_files, version.num_files)
+        yield from check_equal(f"{place}: version", snapshot.version, number)
+        yield from check_equal(f"{place}: num_files", snapshot.num_files, version.num_files)
         yield from _num_records(place, snapshot, version.num_rows, None, [])
     except LakeviewError as error:
         if version.may_error is None:
@@ -140,7 +143,7 @@ def _version(golden: GoldenTable, table: Table, number: int, version: Version) -
             yield from _fits(error, Refusal(version.may_error, ""))
         return
     if version.columns is not None:
-        yield from _same(f"{place}: columns", [field.name for field in snapshot.schema], version.columns)
+        yield from check_equal(f"{place}: columns", [field.name for field in snapshot.schema], version.columns)
     yield from _rows(golden, table, number, version.rows, version.num_rows, version.columns, 0)
 
 
@@ -150,9 +153,9 @@ def _num_records(
     """Live rows as the log knows them. The stored figure leaves statistics out that exist as a struct only."""
     count = snapshot.num_records
     if from_statistics is not None or "stats-parsed" in features:
-        yield from _same(f"{place}: num_records", count, rows if from_statistics is None else from_statistics)
+        yield from check_equal(f"{place}: num_records", count, rows if from_statistics is None else from_statistics)
     elif count is not None and rows is not None:
-        yield from _same(f"{place}: num_records", count, rows)
+        yield from check_equal(f"{place}: num_records", count, rows)
 
 
 def _rows(
@@ -179,13 +182,7 @@ def _rows(
     if missing_files:
         yield Problem(f"{place}: scan gave {rows_read.height} rows, but {missing_files} data files are missing")
         return
-    if columns is not None:
-        yield from _same(f"{place}: columns of scan", rows_read.columns, columns)
-    if num_rows is not None:
-        yield from _same(f"{place}: rows of scan", rows_read.height, num_rows)
-    if rows is not None:
-        for difference in differences(read_rows(golden.folder / rows), rows_read):
-            yield Problem(f"{place}: {difference}")
+    yield from check_rows(place, rows_read, columns, num_rows, None if rows is None else golden.folder / rows)
 
 
 def _history(table: Table, expected: Expected) -> Iterator[Problem]:
@@ -198,11 +195,11 @@ def _history(table: Table, expected: Expected) -> Iterator[Problem]:
             yield Problem(f"{place}: not there")
             continue
         if commit.operation is not None:
-            yield from _same(f"{place}: operation", row["operation"], commit.operation)
+            yield from check_equal(f"{place}: operation", row["operation"], commit.operation)
         if commit.timestamp is not None:
-            yield from _same(f"{place}: recorded_timestamp", row["recorded_timestamp"], _moment(commit.timestamp))
+            yield from check_equal(f"{place}: recorded_timestamp", row["recorded_timestamp"], _moment(commit.timestamp))
         if commit.in_commit_timestamp is not None and "inCommitTimestamp" in writer_features:
-            yield from _same(f"{place}: timestamp", row["timestamp"], _moment(commit.in_commit_timestamp))
+            yield from check_equal(f"{place}: timestamp", row["timestamp"], _moment(commit.in_commit_timestamp))
 
 
 def _readable_versions(table: Table, expected: Expected) -> Iterator[Problem]:
@@ -222,7 +219,21 @@ def _readable_versions(table: Table, expected: Expected) -> Iterator[Problem]:
         yield Problem("a version that cannot be read does not say why")
 
 
-def _same(place: str, actual: object, expected: object) -> Iterator[Problem]:
+def check_rows(
+    place: str, rows: pl.DataFrame, columns: list[str] | None, num_rows: int | None, expected_rows: Path | None
+) -> Iterator[Problem]:
+    """What is wrong with rows that were read, by what is recorded of them: names of columns, how many rows, and the
+    file that has them all."""
+    if columns is not None:
+        yield from check_equal(f"{place}: columns of scan", rows.columns, columns)
+    if num_rows is not None:
+        yield from check_equal(f"{place}: rows of scan", rows.height, num_rows)
+    if expected_rows is not None:
+        for difference in differences(read_rows(expected_rows), rows):
+            yield Problem(f"{place}: {difference}")
+
+
+def check_equal(place: str, actual: object, expected: object) -> Iterator[Problem]:
     if actual != expected:
         yield Problem(f"{place} is {actual!r}, expected {expected!r}")
 
