@@ -235,6 +235,11 @@ def value(properties: Mapping[str, str], name: str) -> Any:
     return None if text is None else PROPERTIES[name].parse(text)
 
 
+def is_true(properties: Mapping[str, str | None], name: str) -> bool:
+    """Whether a property is set to true, in letters of any case."""
+    return (properties.get(name) or "").lower() == "true"
+
+
 def retention(properties: Mapping[str, str]) -> timedelta:
     """How long removed files are kept; one week where the table does not say."""
     duration: timedelta | None = value(properties, "delta.deletedFileRetentionDuration")

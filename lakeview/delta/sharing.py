@@ -37,6 +37,7 @@ from lakeview.delta.log.paths import LOG_FOLDER, decode_path, encode_path
 from lakeview.delta.log.record_counts import records
 from lakeview.delta.log.state import StatisticsReader, with_statistics
 from lakeview.delta.maintenance import delete_old, maintain
+from lakeview.delta.properties import is_true
 from lakeview.delta.table import DeltaTable
 from lakeview.model.column_values import moments
 from lakeview.model.data_types import Field
@@ -51,8 +52,9 @@ __all__ = [
     "CLIENT_FEATURES", "LOG_FOLDER", "Action", "AddCDCFile", "AddFile", "ChangeLog", "ChangeScan", "ChangedFile",
     "CommitChanges", "DeletionVectorDescriptor", "DeltaTable", "FileAction", "Format", "Long", "Metadata",
     "Protocol", "RemoveFile", "TableHead", "VersionFiles", "change_scan", "check_type_changes", "decode_path",
-    "delete_old", "encode_path", "file_features", "is_replaced", "listed_files", "listing", "live_lifetimes",
-    "maintain", "parse_values", "read_head", "schema_text", "vector_path", "vector_value", "without_nulls",
+    "delete_old", "encode_path", "file_features", "is_replaced", "is_true", "listed_files", "listing",
+    "live_lifetimes", "maintain", "parse_values", "read_head", "schema_text", "vector_path", "vector_value",
+    "without_nulls",
 ]  # fmt: skip
 
 CLIENT_FEATURES = frozenset(name for name in READER_FEATURES if name not in ("v2Checkpoint", "vacuumProtocolCheck"))

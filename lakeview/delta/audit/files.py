@@ -11,6 +11,7 @@ from lakeview.delta.audit.run import Run, live_files
 from lakeview.delta.log.actions import Metadata
 from lakeview.delta.log.commit_info import whole
 from lakeview.delta.log.file_actions import IDENTITY
+from lakeview.delta.properties import is_true
 from lakeview.model.audit_cases import Case, each_commit, proven, unknowable, violated
 from lakeview.model.laws import Verdict
 
@@ -155,7 +156,7 @@ def _cases(versions: Iterable[int], files: Mapping[int, tuple[int, str]], reason
 
 def is_append_only(metadata: Metadata) -> bool:
     """True if commits may remove no rows of the table."""
-    return metadata.properties.get("delta.appendOnly", "").lower() == "true"
+    return is_true(metadata.properties, "delta.appendOnly")
 
 
 def append_only(run: Run) -> Iterator[Case]:

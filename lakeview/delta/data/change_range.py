@@ -19,6 +19,7 @@ from lakeview.delta.log.paths import canonical
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import CommitTimes, first_version_from, in_commit_start, version_at
+from lakeview.delta.properties import is_true
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, VersionNotFoundError
 from lakeview.model.schema import Schema
 from lakeview.model.table_metadata import TableProtocol
@@ -157,7 +158,7 @@ def _feed(protocol: TableProtocol, metadata: Metadata) -> bool:
     has_feature = (
         "changeDataFeed" in (protocol.writer_features or ()) if version >= MAX_WRITER_VERSION else version >= first
     )
-    return has_feature and metadata.properties.get(_FEED, "").lower() == "true"
+    return has_feature and is_true(metadata.properties, _FEED)
 
 
 def _check_schemas(log: TableLog, layouts: Sequence[Layout], schema: Schema, start: int, end: int) -> None:

@@ -27,6 +27,7 @@ from lakeview.delta.log.paths import LOG_FOLDER, canonical, decode_path
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.table_log import TableLog
 from lakeview.delta.log.times import in_commit_start
+from lakeview.delta.properties import is_true
 from lakeview.model.errors import (
     AccessDeniedError,
     CorruptTableError,
@@ -258,7 +259,7 @@ class LogFacts:
 
     def is_on(self, feature: str, name: str) -> bool:
         """Whether the protocol names a feature, and the property that turns it on is true."""
-        return feature in self.features and self.properties.get(name, "").lower() == "true"
+        return feature in self.features and is_true(self.properties, name)
 
     @property
     def has_column_mapping(self) -> bool:

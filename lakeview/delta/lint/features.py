@@ -1,7 +1,7 @@
 """What a table feature that is in force asks of the rest of the table: types that changed, row ids, clustering columns,
 times inside commits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -13,6 +13,8 @@ from lakeview.delta.data.type_widening import check_type_changes
 from lakeview.delta.features import CATALOG_FEATURES
 from lakeview.delta.lint.facts import LogFacts, json_file
 from lakeview.delta.lint.report import finding, of_commits, of_files, of_names, short
+from lakeview.delta.log.times import asks_for_in_commit_times
+from lakeview.delta.properties import is_true
 from lakeview.model.data_types import VOID
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.model.findings import Finding
@@ -71,7 +73,7 @@ def _tracking_properties(facts: LogFacts) -> Iterator[Finding]:
     shared_names = [name for name in dict.fromkeys(names) if name in column_names or names.count(name) > 1]
     claim = "A column of materialized ids has the name of another column"
     yield from of_names("row-tracking-columns-taken", shared_names, claim, _CONFIGURATION)
-    if facts.properties.get(_SUSPENDED, "").lower() == "true":
+    if is_true(facts.properties, _SUSPENDED):
         claim, evidence = "Row tracking is enabled and suspended: new files get no ids", f"{_SUSPENDED} = true"
         yield finding("row-tracking-suspended", claim, evidence, _CONFIGURATION)
 
@@ -159,13 +161,9 @@ def _unrecorded_enablement(facts: LogFacts) -> str | None:
     first = facts.records[0] if facts.records else None
     if first is None or first.version > 0 or first.info.in_commit_timestamp is not None or len(facts.records) < 2:
         return None
-    if not any(version > 0 and _turns_on(metadata.properties) for version, metadata in facts.metadata):
+    if not any(version > 0 and asks_for_in_commit_times(metadata.properties) for version, metadata in facts.metadata):
         return None
     return f"commit v0 has no in-commit timestamp, and {_FROM} is not set"
-
-
-def _turns_on(properties: Mapping[str, str]) -> bool:
-    return properties.get("delta.enableInCommitTimestamps", "").lower() == "true"
 
 
 def catalog_managed(facts: LogFacts) -> Iterator[Finding]:

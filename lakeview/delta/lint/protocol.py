@@ -8,6 +8,7 @@ from lakeview.delta.features import MAX_READER_VERSION, MAX_WRITER_VERSION
 from lakeview.delta.lint.facts import LogFacts
 from lakeview.delta.lint.report import finding, of_names, some
 from lakeview.delta.log.actions import Protocol, supported_features, version_text
+from lakeview.delta.properties import is_true
 from lakeview.model.data_types import PrimitiveType
 from lakeview.model.findings import Finding, Severity
 from lakeview.model.printable import count_text
@@ -92,7 +93,7 @@ class Use:
 
     def on(self, *keys: str) -> str | None:
         """A property that is true."""
-        return next((k for k in keys if self.properties.get(k, "").lower() == "true"), None)
+        return next((k for k in keys if is_true(self.properties, k)), None)
 
     def metadata(self, key: str) -> str | None:
         """A column whose metadata holds a key."""

@@ -18,6 +18,7 @@ from lakeview.delta.features import MAX_WRITER_VERSION
 from lakeview.delta.log.commit_info import CommitInfo
 from lakeview.delta.log.paths import LogFile
 from lakeview.delta.log.table_log import TableLog
+from lakeview.delta.properties import is_true
 from lakeview.model.column_values import moment, moments
 from lakeview.model.errors import CorruptTableError, VersionNotFoundError
 from lakeview.model.frames import UTC_MILLIS
@@ -48,7 +49,7 @@ def in_commit_start(protocol: TableProtocol, properties: Mapping[str, str]) -> i
 
 def asks_for_in_commit_times(properties: Mapping[str, str]) -> bool:
     """Whether the property is set that has a force only where the protocol names the feature."""
-    return properties.get("delta.enableInCommitTimestamps", "").lower() == "true"
+    return is_true(properties, "delta.enableInCommitTimestamps")
 
 
 def time_before(log: TableLog, start: int, version: int) -> datetime | None:

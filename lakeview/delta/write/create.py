@@ -13,6 +13,7 @@ from lakeview.delta.log.actions import Metadata, Protocol
 from lakeview.delta.log.commits import encode_actions, json_text
 from lakeview.delta.log.paths import LOG_FOLDER, commit_name
 from lakeview.delta.log.times import asks_for_in_commit_times
+from lakeview.delta.properties import is_true
 from lakeview.delta.write.evolution import check_column_metadata, check_types, check_unique, with_column_ids
 from lakeview.delta.write.property_checks import check_reserved_columns, check_settable, check_statistics_columns
 from lakeview.delta.write.row_rules import check_rules
@@ -213,7 +214,7 @@ def _prepare(schema: Schema, configuration: dict[str, str | None]) -> Schema:
     if (configuration.get("delta.columnMapping.mode") or "none").lower() != "none":
         schema = with_column_ids(schema, configuration)
         check_unique(schema)
-    if (configuration.get("delta.enableRowTracking") or "").lower() == "true":
+    if is_true(configuration, "delta.enableRowTracking"):
         for key in MATERIALIZED.values():
             configuration.setdefault(key, f"_row-{uuid.uuid4()}")
     return schema

@@ -15,7 +15,7 @@ from lakeview.delta.features import check_writable, column_mapping_mode
 from lakeview.delta.log.actions import Metadata, table_protocol
 from lakeview.delta.log.replay import Replay
 from lakeview.delta.log.times import in_commit_start
-from lakeview.delta.properties import PROTECTED_BEFORE
+from lakeview.delta.properties import PROTECTED_BEFORE, is_true
 from lakeview.delta.write.evolution import with_column_ids
 from lakeview.delta.write.property_checks import check_honoured, check_reserved_columns
 from lakeview.delta.write.rules import (
@@ -106,7 +106,7 @@ class Definition:
 
     def enables(self, feature: str, name: str) -> bool:
         """Whether a feature is supported and the property that turns it on is true."""
-        return self.supports(feature) and self.properties.get(name, "").lower() == "true"
+        return self.supports(feature) and is_true(self.properties, name)
 
     @property
     def widens_types(self) -> bool:
@@ -167,7 +167,7 @@ class Definition:
         self._check_mapping(mode, _mode(configuration))
         if _mode(configuration) != "none":
             schema = with_column_ids(schema, configuration)
-        if _is_on(configuration, ROW_TRACKING):
+        if is_true(configuration, ROW_TRACKING):
             self._start_row_tracking(configuration)
         check_clustering(self.protocol.writer_features or (), partition_by, self._address)
         # before the features: clustering is checked against the partitions that the table gets
@@ -193,7 +193,7 @@ class Definition:
             if _mode(configuration) != "none" and mode == "none":
                 schema = with_column_ids(schema, configuration, keep_names=True)
         starts = "rowTracking" in features and not self.enables("rowTracking", ROW_TRACKING)
-        if starts and _is_on(configuration, ROW_TRACKING):
+        if starts and is_true(configuration, ROW_TRACKING):
             self._start_row_tracking(configuration)
         self.change_metadata(features=features, schema_string=schema_text(schema), configuration=configuration)
 
@@ -210,7 +210,7 @@ class Definition:
         self.change_metadata(schema_string=schema_text(schema), configuration=configuration)
 
     def _start_row_tracking(self, configuration: dict[str, str | None]) -> None:
-        if _is_on(configuration, SUSPENDED):
+        if is_true(configuration, SUSPENDED):
             raise InvalidRequestError(
                 f"row tracking of {self._address} is suspended ({SUSPENDED}): files get no row ids, which it needs",
                 fix=f"set {SUSPENDED} to false with it",
@@ -231,7 +231,7 @@ class Definition:
 
     def starts_row_tracking(self) -> bool:
         """Whether the commit turns row tracking on: every live file needs ids then."""
-        is_old = "rowTracking" in (self._base.protocol.writer_features or ()) and _is_on(
+        is_old = "rowTracking" in (self._base.protocol.writer_features or ()) and is_true(
             self._base.properties, ROW_TRACKING
         )
         return not is_old and self.enables("rowTracking", ROW_TRACKING)
@@ -268,7 +268,3 @@ class Definition:
 
 def _mode(properties: Mapping[str, str | None]) -> str:
     return (properties.get(_MAPPING_MODE) or "none").lower()
-
-
-def _is_on(properties: Mapping[str, str | None], name: str) -> bool:
-    return (properties.get(name) or "").lower() == "true"

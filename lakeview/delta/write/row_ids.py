@@ -9,6 +9,7 @@ from lakeview.delta.log.actions import AddFile, DomainMetadata
 from lakeview.delta.log.commits import Commit, only
 from lakeview.delta.log.record_counts import records_of
 from lakeview.delta.log.replay import Replay
+from lakeview.delta.properties import is_true
 from lakeview.delta.write.definition import SUSPENDED, Definition
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, UnsupportedTableError
 
@@ -18,7 +19,7 @@ _LARGEST = (1 << 63) - 1
 
 def tracks_rows(definition: Definition) -> bool:
     """Whether every file needs row ids: the feature is supported, and not suspended."""
-    is_suspended = definition.properties.get(SUSPENDED, "").lower() == "true"
+    is_suspended = is_true(definition.properties, SUSPENDED)
     return definition.supports("rowTracking") and not is_suspended
 
 

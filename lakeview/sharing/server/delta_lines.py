@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lakeview.delta.sharing import Metadata, Protocol, schema_text, vector_path, without_nulls
+from lakeview.delta.sharing import Metadata, Protocol, is_true, schema_text, vector_path, without_nulls
 from lakeview.model.data_types import Field
 from lakeview.model.schema import Schema
 from lakeview.model.type_tree import map_fields
@@ -14,12 +14,10 @@ from lakeview.sharing.protocol.messages import CHANGE_FEED, FileFormat, Metadata
 from lakeview.sharing.server.lines import Row, delta_row, parquet_row, servable
 from lakeview.sharing.server.refusals import unsupported_form
 
-_FEED = "delta.enableChangeDataFeed"
-
 
 def records_changes(metadata: Metadata) -> bool:
     """True if the table's writers record a change feed."""
-    return metadata.properties.get(_FEED, "").lower() == "true"
+    return is_true(metadata.properties, "delta.enableChangeDataFeed")
 
 
 def heads(
