@@ -8,6 +8,9 @@ import pyarrow as pa
 
 from lakeview.model.data_types import Field
 
+FIELD_ID = b"PARQUET:field_id"
+"""The key in the metadata of Arrow's fields of the field id that Parquet records."""
+
 Match = Literal["name", "id"]
 """How the fields of a schema are found in a file: by (physical) name, or by the field id that Parquet records."""
 
@@ -48,7 +51,7 @@ def field_places(
 def _by_id(file_fields: Sequence[pa.Field], table_fields: Sequence[Field]) -> list[int | None]:
     ids: dict[int, int] = {}
     for i, f in enumerate(file_fields):
-        number = (f.metadata or {}).get(b"PARQUET:field_id", b"")
+        number = (f.metadata or {}).get(FIELD_ID, b"")
         if not number.isdigit():
             continue
         if int(number) in ids:

@@ -21,6 +21,7 @@ from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.model.type_tree import nodes
 from lakeview.rows.casts import SameRows, conform, conform_array
+from lakeview.rows.field_places import FIELD_ID
 from lakeview.rows.variant import stored_variants, variant_binaries
 
 
@@ -108,7 +109,7 @@ _STORED_ROWS = _StoredRows()
 
 def stored_field(field: Field) -> pa.Field:
     """The Arrow field of a column as data files hold it, everything nullable."""
-    metadata = None if field.id is None else {b"PARQUET:field_id": str(field.id).encode()}
+    metadata = None if field.id is None else {FIELD_ID: str(field.id).encode()}
     return pa.field(field.stored_name, _stored_type(field.type), metadata=metadata)
 
 

@@ -21,6 +21,7 @@ from lakeview.model.data_types import Field, PrimitiveType
 from lakeview.model.errors import UnsupportedTableError
 from lakeview.model.type_tree import nodes
 from lakeview.rows.arrays import map_child_fields
+from lakeview.rows.field_places import FIELD_ID
 from lakeview.rows.live_rows import file_batches
 from lakeview.rows.tasks import FileTask, RowPositions
 from lakeview.storage import Storage
@@ -206,6 +207,6 @@ def _names_of(schema: pa.Schema, places: Sequence[int]) -> list[str]:
 def _with_id(field: pa.Field) -> pa.Field:
     """A field called by its id (`f100`), as the Avro reader calls them, with that id where Parquet keeps it."""
     number = field.name[1:] if field.name[:1] == "f" else ""
-    metadata = {b"PARQUET:field_id": number.encode()} if number.isascii() and number.isdigit() else {}
+    metadata = {FIELD_ID: number.encode()} if number.isascii() and number.isdigit() else {}
     type_ = map_child_fields(field.type, _with_id)
     return pa.field(field.name.removeprefix(NO_ID), type_, field.nullable, metadata)

@@ -16,8 +16,9 @@ from lakeview.iceberg.metadata.single_values import INITIAL_DEFAULT, NotAValueEr
 from lakeview.model.data_types import ArrayType, DataType, Field, MapType, StructType
 from lakeview.model.errors import CorruptTableError, UnsupportedTableError
 from lakeview.rows.casts import conform_array
+from lakeview.rows.field_places import FIELD_ID
 
-_ID_KEYS = (b"PARQUET:field_id", b"iceberg.id")
+_ID_KEYS = (FIELD_ID, b"iceberg.id")
 
 
 def field_id(field: pa.Field) -> int | None:
@@ -57,7 +58,7 @@ def with_mapping(fields: Sequence[pa.Field], mapping: Any, manifest_ids: Collect
         entry = by_name.get(f.name, {})
         number = entry.get("field-id")
         is_mapped = isinstance(number, int) and 0 <= number < 2**31 and number not in manifest_ids
-        metadata = {b"PARQUET:field_id": str(number).encode()} if is_mapped else {}
+        metadata = {FIELD_ID: str(number).encode()} if is_mapped else {}
         type_ = _type_with_mapping(f.type, entry.get("fields") or [], manifest_ids)
         with_ids.append(f.with_type(type_).with_metadata(metadata))
     return with_ids

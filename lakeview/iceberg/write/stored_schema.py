@@ -13,8 +13,7 @@ from lakeview.model.data_types import DataType, DecimalType, PrimitiveType
 from lakeview.model.errors import InvalidRequestError, UnsupportedTableError
 from lakeview.model.schema import Schema
 from lakeview.rows.casts import SameRows, conform
-
-_FIELD_ID = b"PARQUET:field_id"
+from lakeview.rows.field_places import FIELD_ID
 
 WRITABLE = frozenset({
     "boolean", "integer", "long", "float", "double", "date", "time", "timestamp", "timestamp_ntz", "timestamp_ns",
@@ -104,7 +103,7 @@ def _fields(struct: Mapping[str, Any]) -> list[pa.Field]:
 
 
 def _field(name: str, field_id: int, type_: Any, is_required: bool) -> pa.Field:
-    return pa.field(name, _type(type_, name), not is_required, {_FIELD_ID: str(field_id).encode()})
+    return pa.field(name, _type(type_, name), not is_required, {FIELD_ID: str(field_id).encode()})
 
 
 def _type(type_json: Any, column: str) -> pa.DataType:
@@ -146,4 +145,4 @@ def _leaf_ids(field: pa.Field) -> Iterator[int]:
     for place in range(kind.num_fields):  # a map's one is a struct of key and value
         yield from _leaf_ids(kind.field(place))
     if not kind.num_fields:
-        yield int(field.metadata[_FIELD_ID])
+        yield int(field.metadata[FIELD_ID])
