@@ -16,6 +16,9 @@ what follows it."""
 NULL = "null"
 """The value null as it stands in a partition's text."""
 
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""The value null as Hive writes it in the name of a partition's folder."""
+
 _LIKE_NULL = '^("*null"*)$'
 
 

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from lakeview.model.arrow_types import arrow_type
 from lakeview.model.data_types import Field
+from lakeview.model.partition_texts import HIVE_NULL
 from lakeview.model.schema import Schema
 from lakeview.rows.arrays import values_to_arrow
 from lakeview.rows.layouts import Layout, ParquetSource, expected_layout, is_stored, read_layout
@@ -246,7 +247,6 @@ class RowQuery:
         return pl.DataFrame({s.name: s if s.dtype == types[s.name] else s.cast(types[s.name]) for s in frame})
 
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"
 _COLUMN = re.compile(r"\w[\w.-]*", re.ASCII)
 _TEXT = re.compile(r"(?!null$)[a-z0-9][\w.-]*", re.ASCII | re.IGNORECASE)
 """Texts that are spelled alike in a path, and are no word for null."""
@@ -266,7 +266,7 @@ def repeats_values(path: str, values: Mapping[str, Any]) -> bool:
 
 def _folder_text(value: Any) -> str | None:
     if value is None:
-        return _NULL
+        return HIVE_NULL
     if type(value) is str:
         return value if _TEXT.fullmatch(value) else None
     return str(value) if type(value) in (int, date) else None

@@ -20,6 +20,7 @@ from pyarrow import types as arrow
 from pyspark.sql import types as spark_types
 
 from lakeview.model.data_types import ArrayType, DataType, DecimalType, Field, MapType, PrimitiveType, StructType
+from lakeview.model.partition_texts import HIVE_NULL
 from lakeview.model.schema import Schema
 from lakeview.rows.field_places import Match, field_places
 from lakeview.spark.types import PRIMITIVES, ddl
@@ -166,7 +167,6 @@ _STORED: Mapping[str, tuple[_Test, ...]] = {
 widened from. Other widenings (integers to decimals, dates to timestamps) are left to the Python source."""
 
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"
 _FOLDER = re.compile(r"([A-Za-z0-9_]+)=(.+)", re.DOTALL)
 # Spark takes each escape for one character, so those of bytes beyond ASCII would become others.
 _ESCAPE = re.compile(r"%([0-7][0-9A-Fa-f])")
@@ -205,9 +205,9 @@ def partition_fields(
 def _text(value: Any, type_: PrimitiveType) -> str | None:
     """The one text that Spark reads as this value; None for a type or a value that has none."""
     if value is None:
-        return _NULL if type_.name in ("string", "integer", "long", "date") else None
+        return HIVE_NULL if type_.name in ("string", "integer", "long", "date") else None
     match type_.name, value:
-        case "string", str() if value != _NULL:
+        case "string", str() if value != HIVE_NULL:
             return value
         case "integer" | "long", int():
             return str(value)

@@ -37,13 +37,13 @@ from lakeview.delta.write.target import Progress, Target, with_progress
 from lakeview.model.addresses import is_absolute, is_local
 from lakeview.model.clock import Clock
 from lakeview.model.errors import CorruptTableError, InvalidRequestError, LakeviewError
+from lakeview.model.partition_texts import HIVE_NULL
 from lakeview.model.schema import Schema
 from lakeview.model.snapshot import milliseconds
 from lakeview.model.type_tree import fields_below
 from lakeview.rows.footer_reader import read_footer
 from lakeview.storage import Storage
 
-_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _FOLDER = re.compile(r"([^=/]+)=([^/]*)")
 _DAY_0 = date(1970, 1, 1).toordinal()
 _EXACT = (pa.types.is_integer, pa.types.is_date)
@@ -227,7 +227,7 @@ def _hive_values(name: str, partitions: Schema) -> dict[str, str | None]:
             place=name,
             kind="partition-mismatch",
         )
-    return {n: None if values[n] in ("", _NULL_FOLDER) else values[n] for n in partitions.names}
+    return {n: None if values[n] in ("", HIVE_NULL) else values[n] for n in partitions.names}
 
 
 def _partition_values(files: Iterable[str], partitions: Schema) -> list[dict[str, str | None]]:

@@ -23,6 +23,7 @@ from lakeview.model.clock import Clock, system_clock
 from lakeview.model.config import VERSION
 from lakeview.model.data_types import Field
 from lakeview.model.errors import ConstraintViolationError, InvalidRequestError
+from lakeview.model.partition_texts import HIVE_NULL
 from lakeview.model.snapshot import milliseconds
 from lakeview.rows.open_files import OpenFiles, drop_encoder, portions, repeating_columns, split_rows
 from lakeview.storage import Storage
@@ -233,5 +234,5 @@ def data_file_path(context: WriteContext, partition_values: Mapping[str, str | N
 
 def partition_folder(name: str, value: str | None) -> str:
     """A partition folder as Hive names it; only a convention: the log holds the value."""
-    text = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe=" !$&'()*+,;@~-._")
+    text = HIVE_NULL if value is None else quote(value, safe=" !$&'()*+,;@~-._")
     return f"{quote(name, safe=' !$&()+,;@~-._')}={text}"

@@ -4,14 +4,14 @@ from urllib.parse import unquote, unquote_plus
 
 import polars as pl
 
-from lakeview.model.partition_texts import unescape
+from lakeview.model.partition_texts import HIVE_NULL, unescape
 from lakeview.model.printable import ELLIPSIS
 
 UUID = r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 """A UUID as a pattern; its group is the first digits."""
 
-_NULL_FOLDER, _NULL_TEXT = "=__HIVE_DEFAULT_PARTITION__", '="null"'
-"""The value null in a folder's name as Hive writes it, and the text null in a partition's text."""
+_NULL_TEXT = '="null"'
+"""The text null in a partition's text."""
 
 _WRITE_ID = r"(?:\b[0-9a-f]{32}-)"
 
@@ -47,5 +47,5 @@ def with_short_paths(page: pl.DataFrame, folder: str) -> pl.DataFrame:
 def _partition_length(folder: str, slashes: int, partition: str) -> int:
     """Characters of the partition's own folders, of so many slashes between them, with which a folder begins."""
     own = "".join(f"{name}/" for name in folder.split("/")[: slashes + 1])
-    texts = {decode(own).replace(_NULL_FOLDER, "=null") for decode in (str, unquote, unquote_plus)}
+    texts = {decode(own).replace(f"={HIVE_NULL}", "=null") for decode in (str, unquote, unquote_plus)}
     return len(own) if f"{partition.replace(_NULL_TEXT, '=null')}/" in texts else 0
