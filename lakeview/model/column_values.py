@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 
 from lakeview.model import limits
-from lakeview.model.frames import UTC_MILLIS
+from lakeview.model.frames import PLAN, UTC_MILLIS
 
 YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_370_764_800_000
 _MANY = 10_000
@@ -90,3 +90,14 @@ def all_differ(texts: pl.Series) -> bool:
     """Whether no value occurs twice: of a million paths the hashes tell so in a tenth of the time."""
     is_long = texts.len() > _MANY
     return (is_long and texts.hash().n_unique() == texts.len()) or texts.n_unique() == texts.len()
+
+
+def filter_plan(files: pl.DataFrame, may_match: pl.Series, by_partition: pl.Series) -> pl.DataFrame:
+    """PLAN of files (`path`, `size`): whether each may match a filter, and whether it may by its partition alone."""
+    reason = pl.when("kept").then(pl.lit("kept")).when("by_partition").then(pl.lit("statistics"))
+    return (
+        files.select("path", "size")
+        .with_columns(may_match.alias("kept"), by_partition.alias("by_partition"))
+        .select("path", "kept", reason.otherwise(pl.lit("partition")).alias("reason"), "size")
+        .cast(PLAN)
+    )

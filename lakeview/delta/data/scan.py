@@ -14,9 +14,8 @@ from lakeview.delta.data.statistics import Leaf, LeafStatistics, physical_leaves
 from lakeview.delta.features import column_mapping_mode
 from lakeview.delta.log.file_actions import VECTOR, rows_where
 from lakeview.delta.log.state import TableState
-from lakeview.model.column_values import sizes
+from lakeview.model.column_values import filter_plan, sizes
 from lakeview.model.data_types import Field
-from lakeview.model.frames import PLAN
 from lakeview.model.schema import Schema
 from lakeview.predicates.bounds import Bounds, may_match
 from lakeview.predicates.expressions import parse
@@ -58,17 +57,7 @@ class Scan:
         adds = self._adds(node)
         by_partition = may_match(node, _Columns(adds, self._partitions, ()).bounds, adds.height)
         mask = may_match(node, _Columns(adds, self._partitions, self._leaves(node)).bounds, adds.height) & by_partition
-        return pl.DataFrame([adds["path"], adds["size"], mask.alias("kept"), by_partition.alias("by")]).select(
-            "path",
-            "kept",
-            pl.when("kept")
-            .then(pl.lit("kept"))
-            .when("by")
-            .then(pl.lit("statistics"))
-            .otherwise(pl.lit("partition"))
-            .alias("reason"),
-            "size",
-        ).cast(PLAN)  # fmt: skip
+        return filter_plan(adds, mask, by_partition)
 
     def tasks(self, where: pl.Expr | None) -> list[FileTask]:
         """The files a filter needs, as tasks that yield the whole schema."""

@@ -22,8 +22,8 @@ from lakeview.iceberg.metadata.types import struct_fields
 from lakeview.iceberg.scan.data_files import LINEAGE, NAME_MAPPING, IcebergSource
 from lakeview.iceberg.scan.metadata_columns import asks_for_place, with_place
 from lakeview.iceberg.scan.pruning import Pruning
+from lakeview.model.column_values import filter_plan
 from lakeview.model.data_types import Field, StructType
-from lakeview.model.frames import PLAN
 from lakeview.model.schema import Schema
 from lakeview.predicates.expressions import parse
 from lakeview.rows.tasks import FileTask
@@ -67,13 +67,7 @@ class Scan:
         is_hopeful = entries.join(of_hopeful, on="path", how="left", maintain_order="left")["hopeful"].fill_null(False)
         partition = pruning.by_partition(entries) & is_hopeful
         mask = pruning.by_all(entries) & partition
-        return pl.DataFrame([entries["path"], entries["size"], mask.alias("kept"), partition.alias("by")]).select(
-            "path",
-            "kept",
-            pl.when("kept").then(pl.lit("kept")).when("by").then(pl.lit("statistics")).otherwise(pl.lit("partition"))
-            .alias("reason"),
-            "size",
-        ).cast(PLAN)  # fmt: skip
+        return filter_plan(entries, mask, partition)
 
     def manifests(self) -> pl.DataFrame:
         """MANIFESTS of the snapshot."""
