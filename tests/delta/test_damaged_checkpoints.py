@@ -1,16 +1,22 @@
 """A checkpoint that is damaged inside its pages: its footer is sound, and only decoding a column shows it."""
 
+import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
 import lakeview as lv
+from lakeview.delta.log.checkpoint_footer import corrupt_checkpoint
 from lakeview.delta.log.checkpoints import Checkpoint
+from lakeview.delta.log.replay import Replay
 from lakeview.delta.table import DeltaTable
+from lakeview.delta.write.checkpoint import order
 from lakeview.model.errors import CorruptTableError
 from tests.builders.actions import add, remove, txn
 from tests.builders.history import DeltaHistory, log_name, parquet_actions
@@ -168,3 +174,62 @@ def test_a_new_checkpoint_is_written_from_another_segment(history: DeltaHistory,
     again = lv.open_table(history.address)
     assert sorted(again.files()["path"]) == [*ALL_FILES, "f8"]
     assert again.snapshot().num_records == 28
+
+
+def leave_while(reading: Iterator[pl.DataFrame], state: Replay) -> list[str]:
+    """The paths of what is read, while another reader of the state leaves its checkpoint after the first piece."""
+    paths = list(next(reading)["path"])
+    with suppress(CorruptTableError):
+        state.adds(["stats"])
+    return sorted(paths + [path for piece in reading for path in piece["path"]])
+
+
+def test_what_is_read_in_pieces_is_of_one_segment_while_another_reader_leaves_the_checkpoint(
+    history: DeltaHistory,
+) -> None:
+    damage(history, NEWEST, "add.stats")
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    state = table.state()
+    assert leave_while(state.newest_first([]), state) == [*ALL_FILES, "f8"]
+    assert state.segment.checkpoint is None
+
+
+def test_no_sound_checkpoint_is_taken_for_the_one_that_another_reader_has_left(history: DeltaHistory) -> None:
+    history.checkpoint(4).without(0, 1, 2, 3, 4)
+    damage(history, NEWEST, "add.stats")
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    state = table.state()
+    assert leave_while(state.newest_first(["stats"]), state) == [*ALL_FILES, "f8"]
+    assert not table.log.is_damaged(table.log.checkpoints()[0])
+
+
+@pytest.mark.parametrize("few_bytes", [0, 1 << 20], ids=["of many actions", "of few actions"])
+def test_a_checkpoint_is_written_of_one_segment_while_another_reader_leaves_its_own(
+    history: DeltaHistory, monkeypatch: pytest.MonkeyPatch, few_bytes: int
+) -> None:
+    monkeypatch.setattr(order, "_FEW_BYTES", few_bytes)
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    small_tail, errors = Replay.small_tail, [corrupt_checkpoint("of a column that no writer reads", "")]
+
+    def leave_meanwhile(state: Replay, columns: list[str]) -> pl.DataFrame | None:
+        tail = small_tail(state, columns)
+        while errors:
+            state.leave_checkpoint(errors.pop())
+        return tail
+
+    monkeypatch.setattr(Replay, "small_tail", leave_meanwhile)
+    assert table.checkpoint(8) == 8
+    assert sorted(lv.open_table(history.without(*range(9)).address).files()["path"]) == [*ALL_FILES, "f8"]
+
+
+def test_a_vacuum_reads_tombstones_along_another_segment(history: DeltaHistory) -> None:
+    damage(history, NEWEST, "remove.path")
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    for file in ("f1", *ALL_FILES, "f8", "unused"):
+        history.write(file, b"")
+        os.utime(Path(history.address) / file, (0, 0))
+    assert table.vacuum()["path"].to_list() == ["f1", "unused"]

@@ -158,19 +158,19 @@ class Replay(SegmentReader):
                 except CorruptTableError as error:
                     self.leave_checkpoint(error)
 
-    def adds_and_removes(self, newest: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """`adds([])` and `removes(["modified"])`; commits that neither has read yet are decoded once for both.
+    @along_any_segment
+    def adds_and_removes(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """`adds([])` and `removes(["modified"])`; commits that neither has read yet are decoded once for both."""
+        return self.adds_and_removes_after(self._tail(["modified"], self.segment.commits))
 
-        `newest`: what `small_tail` gave of `modified` and other columns: nothing is decoded then. It is of one segment,
-        so that an error of its checkpoint is raised: see `leave_checkpoint`.
-        """
-        columns = ["modified"]
+    def adds_and_removes_after(self, newest: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """As `adds_and_removes`. `newest`: what `small_tail` gave of `modified` and others; it is of one segment, so
+        that an error of its checkpoint is raised: see `leave_checkpoint`."""
         with self._lock:
-            tail = self._tail(columns, self.segment.commits) if newest is None else newest
             if not self.listings and self._carry_state([]) is None:
                 old = None if self._checkpoint is None else once(self._checkpoint.adds([]))
-                self._retain(with_newer(old, tail.select(*ALWAYS, "added")))
-            return self.adds([]), self._tombstones(columns, tail)
+                self._retain(with_newer(old, newest.select(*ALWAYS, "added")))
+            return self.adds([]), self._tombstones(["modified"], newest)
 
     def small_tail(self, columns: Sequence[str]) -> pl.DataFrame | None:
         """The newest action of each file that the commits after the checkpoint touch, as `each_action`; None where they
@@ -199,23 +199,24 @@ class Replay(SegmentReader):
         """`adds` in the reverse order, some files at a time. Commits are decoded in pieces, and nothing is retained."""
         keys = set[bytes]()
         while True:
+            segment = self.segment
             try:
-                yield from self._unseen(columns, keys)
+                yield from self._unseen(segment, columns, keys)
             except CorruptTableError as error:
-                self.leave_checkpoint(error)
+                self.leave_checkpoint(error, segment)
             else:
                 return
 
-    def _unseen(self, columns: Sequence[str], keys: set[bytes]) -> Iterator[pl.DataFrame]:
+    def _unseen(self, segment: LogSegment, columns: Sequence[str], keys: set[bytes]) -> Iterator[pl.DataFrame]:
         """`newest_first` without the files whose keys were seen; theirs are added."""
         names, root = [*ALWAYS, *columns], self._log.storage.root
-        for piece in self._log.each_piece(self.segment.commits[::-1], newest_first=True):
+        for piece in self._log.each_piece(segment.commits[::-1], newest_first=True):
             with self._log.whole_lines():
                 actions = newest_actions([piece], root, columns)
             actions = backwards(actions)
             yield rows_where(actions, unseen(actions, keys) & actions["added"]).select(names)
-        if self._checkpoint is not None:
-            adds = backwards(once(self._checkpoint.adds(columns)))
+        if segment.checkpoint is not None:
+            adds = backwards(once(self._log.checkpoint(segment.checkpoint).adds(columns)))
             yield from (rows_where(part, unseen(part, keys)).select(names) for part in adds.iter_slices(_PART))
 
     def each_action(self, columns: Sequence[str], newest: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:

@@ -32,13 +32,19 @@ class SegmentReader:
         self.segment = segment
         self._checkpoint = None if segment.checkpoint is None else self._log.checkpoint(segment.checkpoint)
 
-    def leave_checkpoint(self, error: CorruptTableError) -> None:
-        """Go on along another segment after this error. Raises the first such error where it is none of a checkpoint,
-        and where no other segment leads to the version: then the first one stays."""
+    def leave_checkpoint(self, error: CorruptTableError, segment: LogSegment | None = None) -> None:
+        """Go on along another segment after this error.
+
+        Raises the first such error where it is none of a checkpoint, and where no other segment leads to the version:
+        then the first one stays. `segment`: what was read, by a caller without the lock: if another thread has left its
+        checkpoint meanwhile, the error says nothing of the one in use now.
+        """
         if error.kind != CORRUPT_CHECKPOINT:
             raise error
         with self._lock:
             base = self.segment.checkpoint
+            if segment is not None and segment.checkpoint != base:
+                return
             if self._earlier is not None:
                 self._earlier = None  # it may be its checkpoint that is damaged
             elif base is None:

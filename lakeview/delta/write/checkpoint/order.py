@@ -156,15 +156,18 @@ class SortedActions:
         self.types = action_types(shape)
         self._stack = ExitStack()
         while True:
+            segment = state.segment
             self._newest = state.small_tail(shape.columns)
             try:
                 few = _few_actions(state, shape.columns, self._newest) if plan.parts == 1 else None
                 self._groups = self._spool(plan.parts) if few is None else self._sort(few)
             except CorruptTableError as error:
                 self._stack.close()
-                state.leave_checkpoint(error)
+                state.leave_checkpoint(error, segment)
             else:
-                break
+                if state.segment.checkpoint == segment.checkpoint:
+                    break
+                self._stack.close()  # left meanwhile, by another thread: what was read may be of both
 
     def __enter__(self) -> SortedActions:
         return self
@@ -192,7 +195,9 @@ class SortedActions:
         return ((0, kind, ACTION_STRUCTS[kind](of, self._shape).to_arrow()) for kind, of in rows.items())
 
     def _spool(self, parts: int) -> Iterator[Group]:
-        adds, removes = self._state.adds_and_removes(self._newest)
+        state = self._state
+        both = state.adds_and_removes() if self._newest is None else state.adds_and_removes_after(self._newest)
+        adds, removes = both
         spools = {"add": Spool(adds, "add", parts), "remove": Spool(self._drop_expired(removes), "remove", parts)}
         del adds, removes
         self._count = sum(spool.count for spool in spools.values())
