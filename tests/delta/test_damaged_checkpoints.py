@@ -233,3 +233,30 @@ def test_a_vacuum_reads_tombstones_along_another_segment(history: DeltaHistory) 
         history.write(file, b"")
         os.utime(Path(history.address) / file, (0, 0))
     assert table.vacuum()["path"].to_list() == ["f1", "unused"]
+
+
+def test_after_many_damaged_checkpoints_the_commits_are_read_from_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = DeltaHistory(tmp_path / "t").create()
+    for version in range(1, 21):
+        history.commit(add(f"f{version}")).checkpoint(version)
+        damage(history, log_name(version, "checkpoint.parquet"), "add.path")
+    reads = Counter[int]()
+    adds = Checkpoint.adds
+
+    def count(checkpoint: Checkpoint, *args: Any) -> Any:
+        reads[checkpoint.version] += 1
+        return adds(checkpoint, *args)
+
+    monkeypatch.setattr(Checkpoint, "adds", count)
+    assert len(lv.open_table(history.address).files()) == 20
+    assert sorted(reads) == list(range(13, 21))
+
+
+def test_a_thousand_broken_checkpoints_of_the_same_versions_are_passed_over(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit(add("f1"))
+    folder = Path(history.address) / "_delta_log"
+    for number in range(1_200):
+        (folder / f"{1:020d}.checkpoint.80a083e8-7026-4e79-81be-{number:012d}.parquet").write_bytes(b"")
+    assert len(lv.open_table(history.address).files()) == 1

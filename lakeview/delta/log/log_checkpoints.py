@@ -42,18 +42,18 @@ class LogCheckpoints(LogListing):
     def segment(self, version: int, unusable: Collection[tuple[str, ...]] = ()) -> LogSegment:
         """As `LogListing`, along a checkpoint that is not known as damaged, and of several of one version a sound one;
         where all ways lead along damaged ones, the one that a sound log would have."""
-        with self._lock:
-            damaged_names = {*unusable, *(names for names, sound in self._sound.items() if not sound)}
-        try:
-            segment = super().segment(version, damaged_names)
-        except _NO_SEGMENT:
-            if not damaged_names:
-                raise
-            return super().segment(version)
-        base = segment.checkpoint
-        if base is None or len(self._same_version(base)) < 2 or self._is_sound(base):
-            return segment
-        return self.segment(version, unusable)
+        while True:
+            with self._lock:
+                damaged_names = {*unusable, *(names for names, sound in self._sound.items() if not sound)}
+            try:
+                segment = super().segment(version, damaged_names)
+            except _NO_SEGMENT:
+                if not damaged_names:
+                    raise
+                return super().segment(version)
+            base = segment.checkpoint
+            if base is None or len(self._same_version(base)) < 2 or self._is_sound(base):
+                return segment
 
     def note_damage(self, files: CheckpointFiles) -> None:
         """Read no version along a checkpoint that proved damaged when it was read, as long as there is another way."""

@@ -16,6 +16,9 @@ _S = TypeVar("_S", bound="SegmentReader")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+_MOST_DAMAGED = 8
+"""So many damaged checkpoints are left one after the other: each time the commits after the next one are read again."""
+
 
 class SegmentReader:
     """The segment in use, and its checkpoint. `earlier`: what is read on instead of the checkpoint, as `Replay`."""
@@ -25,6 +28,7 @@ class SegmentReader:
         self._lock = threading.RLock()
         self._earlier = earlier
         self._damage: CorruptTableError | None = None
+        self._damaged_count = 0
         self.version = segment.version
         self._follow(segment)
 
@@ -33,7 +37,7 @@ class SegmentReader:
         self._checkpoint = None if segment.checkpoint is None else self._log.checkpoint(segment.checkpoint)
 
     def leave_checkpoint(self, error: CorruptTableError, segment: LogSegment | None = None) -> None:
-        """Go on along another segment after this error.
+        """Go on along another segment after this error: one without any checkpoint once many proved damaged.
 
         Raises the first such error where it is none of a checkpoint, and where no other segment leads to the version:
         then the first one stays. `segment`: what was read, by a caller without the lock: if another thread has left its
@@ -52,7 +56,10 @@ class SegmentReader:
             else:
                 self._damage = self._damage or error
                 self._log.note_damage(base)
-                self._follow(self._log.segment(self.version))
+                self._damaged_count += 1
+                too_many = self._damaged_count >= _MOST_DAMAGED
+                unusable = {files.names for files in self._log.checkpoints()} if too_many else ()
+                self._follow(self._log.segment(self.version, unusable))
                 if self.segment.checkpoint is not None and self._log.is_damaged(self.segment.checkpoint):
                     raise self._damage
 
