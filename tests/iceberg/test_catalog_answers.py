@@ -116,6 +116,20 @@ def test_no_request_is_signed_for_another_server(state: RestState) -> None:
     assert not elsewhere.headers
 
 
+def test_without_aws_keys_a_request_to_be_signed_is_an_error_at_once(
+    state: RestState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__REST__SIGV4_ENABLED", "true")
+    for name, value in (("AWS_EC2_METADATA_DISABLED", "true"), ("HOME", str(tmp_path))):
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("lakeview.model.limits.CATALOG_ANSWER_SECONDS", 5)
+    with pytest.raises(InvalidRequestError, match="AttributeError"):
+        ids()
+    assert not state.headers
+
+
 def test_null_takes_a_setting_away(state: RestState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__PROD__REST_PAGE_SIZE", "5")
     state.settings = {"rest-page-size": None, "uri": None}

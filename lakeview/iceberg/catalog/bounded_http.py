@@ -6,12 +6,13 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from requests import ConnectionError as BrokenConnection
-from requests import PreparedRequest, RequestException, Response, Session
+from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter
 from urllib3.exceptions import HTTPError as TransportError
 
+from lakeview.iceberg.catalog.refusals import foreign_errors
 from lakeview.model import limits
-from lakeview.model.errors import InvalidRequestError, StoreUnavailableError
+from lakeview.model.errors import InvalidRequestError, LakeviewError, StoreUnavailableError
 
 _SECONDS = (10, 60)
 """How long a connection, and the wait for the next bytes of an answer, may take: pyiceberg itself waits for ever."""
@@ -23,7 +24,7 @@ class Allowance:
     """The bytes and seconds that are left for the answers to one question, such as a listing of the whole catalog."""
 
     def __init__(self, catalog: str) -> None:
-        self._catalog = catalog
+        self.catalog = catalog
         self.renew(limits.CATALOG_ANSWER_SECONDS)
 
     def renew(self, seconds: float) -> None:
@@ -43,19 +44,19 @@ class Allowance:
         self._bytes -= size
         if self._bytes < 0:
             raise InvalidRequestError(
-                f"the catalog {self._catalog} answers one question with more than "
+                f"the catalog {self.catalog} answers one question with more than "
                 f"{limits.CATALOG_ANSWER_BYTES >> 20:,} MiB",
                 fix="open tables by their names, or ask the operator of the catalog",
-                place=self._catalog,
+                place=self.catalog,
                 kind="bad-catalog",
             )
 
     def too_slow(self) -> StoreUnavailableError:
         """The error of an answer that does not come to its end."""
         return StoreUnavailableError(
-            f"the catalog {self._catalog} did not answer: its answer did not end in time",
+            f"the catalog {self.catalog} did not answer: its answer did not end in time",
             fix="try again; check that it runs, and its uri",
-            place=self._catalog,
+            place=self.catalog,
             kind="catalog-unavailable",
         )
 
@@ -67,19 +68,23 @@ class BoundedAdapter(BaseAdapter):
         super().__init__()
         self._inner = inner
         self._allowance = allowance
+        self._errors: tuple[type[Exception], ...] = (*foreign_errors(allowance.catalog), LakeviewError)
 
     def send(self, request: PreparedRequest, *_: Any, **options: Any) -> Response:
-        """The answer, with its body. Errors of `requests`, and of `Allowance`."""
+        """The answer, with its body. Errors of the other adapter, and of `Allowance`."""
         seconds = self._allowance.seconds()
         end = time.monotonic() + seconds
-        answers: SimpleQueue[Response | RequestException | InvalidRequestError | StoreUnavailableError] = SimpleQueue()
+        answers: SimpleQueue[Response | Exception] = SimpleQueue()
 
         def ask() -> None:
+            outcome: Response | Exception = BrokenConnection("the request ended without an answer", request=request)
             try:
                 answer = self._inner.send(request, **{**options, "stream": True, "timeout": _SECONDS})
-                answers.put(self._read(answer, end))
-            except (RequestException, InvalidRequestError, StoreUnavailableError) as error:
-                answers.put(error)
+                outcome = self._read(answer, end)
+            except self._errors as error:  # of AWS keys that are missing, too, for a request to be signed
+                outcome = error
+            finally:
+                answers.put(outcome)
 
         # in a thread, since a socket waits for each piece anew: a server that sends a byte of a header now and then
         # would have it wait for ever
