@@ -260,3 +260,16 @@ def test_a_thousand_broken_checkpoints_of_the_same_versions_are_passed_over(tmp_
     for number in range(1_200):
         (folder / f"{1:020d}.checkpoint.80a083e8-7026-4e79-81be-{number:012d}.parquet").write_bytes(b"")
     assert len(lv.open_table(history.address).files()) == 1
+
+
+def test_a_checkpoint_that_proved_damaged_is_written_again_and_then_read(tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create().commit(add("f1", records=1)).commit(add("f2", records=2))
+    damage(history.checkpoint(2), log_name(2, "checkpoint.parquet"), "add.path")
+    table = lv.open_table(history.address)
+    assert isinstance(table, DeltaTable)
+    assert len(table.files()) == 2
+    assert table.checkpoint(2) == 2
+    table.refresh()
+    assert not table.log.is_damaged(table.log.checkpoints()[0])
+    history.without(0, 1, 2)
+    assert sorted(lv.open_table(history.address).files()["path"]) == ["f1", "f2"]

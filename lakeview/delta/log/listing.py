@@ -176,13 +176,13 @@ class LogListing:
         """LOG_FILES from the first version on."""
         return log_frame(self._whole().files)
 
-    def segment(self, version: int, unusable: Collection[tuple[str, ...]] = ()) -> LogSegment:
-        """What has to be read for a version, along no checkpoint of these names; errors as `build_segment`."""
+    def segment(self, version: int, unusable: Collection[CheckpointFiles] = ()) -> LogSegment:
+        """What has to be read for a version, along none of these checkpoints; errors as `build_segment`."""
         with self._lock:
             checkpoints = self._versions.checkpoints
-            reaches = not self._from or any(c.version <= version and c.names not in unusable for c in checkpoints)
+            reaches = not self._from or any(c.version <= version and c not in unusable for c in checkpoints)
             versions = self._versions if reaches else self._whole()
-            usable = [c for c in versions.checkpoints if c.names not in unusable] if unusable else versions.checkpoints
+            usable = [c for c in versions.checkpoints if c not in unusable] if unusable else versions.checkpoints
             return build_segment(versions.versions, usable, version, self.storage.root)
 
     def commit_files(self) -> pl.DataFrame:

@@ -28,27 +28,27 @@ class LogCheckpoints(LogListing):
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
         self._small_files = SmallFiles(_SMALL_FILES_BYTES, len) if storage.remote else None
-        self._checkpoints: dict[tuple[str, ...], Checkpoint] = {}
-        self._sound: dict[tuple[str, ...], bool] = {}
+        self._checkpoints: dict[CheckpointFiles, Checkpoint] = {}
+        self._sound: dict[CheckpointFiles, bool] = {}
         self._last_listing = LastListing()
 
     def checkpoint(self, files: CheckpointFiles) -> Checkpoint:
         """The reader of one checkpoint."""
         with self._lock:
-            if files.names not in self._checkpoints:
-                self._checkpoints[files.names] = Checkpoint(self.storage, files, self._last_listing, self._small_files)
-            return self._checkpoints[files.names]
+            if files not in self._checkpoints:
+                self._checkpoints[files] = Checkpoint(self.storage, files, self._last_listing, self._small_files)
+            return self._checkpoints[files]
 
-    def segment(self, version: int, unusable: Collection[tuple[str, ...]] = ()) -> LogSegment:
+    def segment(self, version: int, unusable: Collection[CheckpointFiles] = ()) -> LogSegment:
         """As `LogListing`, along a checkpoint that is not known as damaged, and of several of one version a sound one;
         where all ways lead along damaged ones, the one that a sound log would have."""
         while True:
             with self._lock:
-                damaged_names = {*unusable, *(names for names, sound in self._sound.items() if not sound)}
+                damaged_checkpoints = {*unusable, *(files for files, sound in self._sound.items() if not sound)}
             try:
-                segment = super().segment(version, damaged_names)
+                segment = super().segment(version, damaged_checkpoints)
             except _NO_SEGMENT:
-                if not damaged_names:
+                if not damaged_checkpoints:
                     raise
                 return super().segment(version)
             base = segment.checkpoint
@@ -58,11 +58,15 @@ class LogCheckpoints(LogListing):
     def note_damage(self, files: CheckpointFiles) -> None:
         """Read no version along a checkpoint that proved damaged when it was read, as long as there is another way."""
         with self._lock:
-            self._sound[files.names] = False
+            self._sound[files] = False
 
     def is_damaged(self, files: CheckpointFiles) -> bool:
-        """Whether a checkpoint is known as damaged."""
-        return self._sound.get(files.names) is False
+        """Whether a checkpoint is known as damaged, as long as its files have the sizes that they were listed with."""
+        return self._sound.get(files) is False
+
+    def has_damaged(self, names: Sequence[str]) -> bool:
+        """Whether a checkpoint in these files is known as damaged, by the last listing."""
+        return any(files.names == tuple(names) and self.is_damaged(files) for files in self._versions.checkpoints)
 
     def sound_checkpoint(self, files: CheckpointFiles) -> CheckpointFiles:
         """The checkpoint to read at the version of this one: of several the last that can be a base, if any can. Only
@@ -92,10 +96,10 @@ class LogCheckpoints(LogListing):
 
     def _is_sound(self, files: CheckpointFiles) -> bool:
         with self._lock:
-            if files.names not in self._sound:
+            if files not in self._sound:
                 checkpoint = self.checkpoint(files)
-                self._sound[files.names] = checkpoint.problem() is None and not self._missing_sidecars([checkpoint])
-            return self._sound[files.names]
+                self._sound[files] = checkpoint.problem() is None and not self._missing_sidecars([checkpoint])
+            return self._sound[files]
 
     def broken_checkpoints(self) -> dict[int, str]:
         """Versions whose checkpoint cannot be a base, and why, as far as footers and one listing of the sidecars tell.

@@ -58,7 +58,7 @@ class SegmentReader:
                 self._log.note_damage(base)
                 self._damaged_count += 1
                 too_many = self._damaged_count >= _MOST_DAMAGED
-                unusable = {files.names for files in self._log.checkpoints()} if too_many else ()
+                unusable = self._log.checkpoints() if too_many else ()
                 self._follow(self._log.segment(self.version, unusable))
                 if self.segment.checkpoint is not None and self._log.is_damaged(self.segment.checkpoint):
                     raise self._damage

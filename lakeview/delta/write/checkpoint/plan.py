@@ -27,7 +27,7 @@ class CheckpointPlan:
     """What is written of a state, and when its version was committed.
 
     `names`: the files of a V1 checkpoint, none of a V2 one; `parts`: how many the file actions are divided into;
-    `is_present`: such a V1 checkpoint is there, and whole.
+    `is_present`: such a V1 checkpoint is there, and whole as far as is known.
     """
 
     state: Replay
@@ -68,7 +68,10 @@ def plan_checkpoint(
         parts = min(most_parts, limits.CHECKPOINT_PARTS)
     names = [] if is_v2 else _names(state.version, parts)
     storage, version = table.storage, state.version
-    if names and (_has_other_files(storage, version, names) or _is_present(storage, version, names)):
+    is_damaged = table.log.has_damaged(names)
+    if names and (
+        _has_other_files(storage, version, names) or (not is_damaged and _is_present(storage, version, names))
+    ):
         return CheckpointPlan(state, None, names, len(names), is_present=True)
     timestamp = CommitTimes(table.log, in_commit_start(state.table_protocol, state.properties)).of(state.version)
     return CheckpointPlan(state, timestamp, names, len(names) or most_parts or 1)
