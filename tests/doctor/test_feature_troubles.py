@@ -150,6 +150,10 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
     "a type change that no reader takes": (
         lambda h: widened(h, "string", "integer"), BROKEN, "A recorded type change is not one", "string to integer",
     ),
+    "a float that became a text, beside files with bounds": (
+        lambda h: widened(h.commit(rows(h, "a.parquet")), "float", "string"),
+        BROKEN, "A recorded type change is not one", "float to string",
+    ),
     "no names for columns of ids": (
         lambda h: tracked(h, rowTracking__materializedRowIdColumnName=""),
         BROKEN, "has no name for a column of materialized ids", "materializedRowIdColumnName",

@@ -116,9 +116,13 @@ _DOUBLE_DIGITS = 17
 """Digits that the text of a double has at most: one with more was written as a decimal, and is exact."""
 
 
+_DOUBLE = PrimitiveType("double")
+
+
 def was_float(field: Field) -> bool:
     """Whether bounds of older files may be those of 32-bit floats: 0.1 there is a little more than 0.1 as a double."""
-    return any(change.get("fromType") == "float" for change in type_changes(field))
+    # a change to any other type is one that no reader takes; the log doctor looks at such tables all the same
+    return field.type == _DOUBLE and any(change.get("fromType") == "float" for change in type_changes(field))
 
 
 def widen_floats(bounds: pl.Series, side: Side) -> pl.Series:
