@@ -11,19 +11,20 @@ from lakeview.model.printable import shorten
 from lakeview.model.schema import Schema
 
 
-def predicate(where: str | pl.Expr, schema: Schema | None = None) -> pl.Expr:
+def predicate(where: str | pl.Expr, schema: Schema | None = None, *, casts_texts: bool = False) -> pl.Expr:
     """Returns a filter as a polars expression; an expression is returned as it is.
 
     InvalidRequestError if the text is no SQL condition, or holds what `lakeview.predicates.condition` does not allow;
     with a schema also for a column that is not in it (kind unknown-column): its columns are found without regard to
-    case, and a text that is compared with a date is that date.
+    case, a text that is compared with a date is that date, and one that is compared with a timestamp is refused, unless
+    an engine that `casts_texts` to timestamps filters the rows.
     """
     if isinstance(where, str):
         # reading a table loads no SQL parser until a condition is given as text
         from lakeview.predicates.condition import row_expression, to_expression
 
         if schema is not None:
-            return row_expression(where, schema)
+            return row_expression(where, schema, casts_texts=casts_texts)
         where = to_expression(where)
     if not isinstance(where, pl.Expr):
         raise InvalidRequestError(

@@ -53,14 +53,14 @@ def constraint_expression(text: str) -> pl.Expr:
     return _expression(text, "spark")
 
 
-def row_expression(text: str, schema: Schema, dialect: str = "polars") -> pl.Expr:
+def row_expression(text: str, schema: Schema, dialect: str = "polars", *, casts_texts: bool = False) -> pl.Expr:
     """Returns an expression over the columns of a schema, a condition or a value, as a polars expression.
 
     Columns are found without regard to case, and a text that is compared with a date is that date, as in Spark.
-    `dialect`: spark for what a Delta table declares, polars for what users write. InvalidRequestError as in
-    `to_expression`, and (kind unknown-column) for a column that the schema does not have.
+    `dialect`: spark for what a Delta table declares, polars for what users write. `casts_texts` as in `resolve`.
+    InvalidRequestError as in `to_expression`, and (kind unknown-column) for a column that the schema does not have.
     """
-    tree = resolve(_parse(text, dialect), schema, _quote(text), as_spark=dialect == "spark")
+    tree = resolve(_parse(text, dialect), schema, _quote(text), as_spark=dialect == "spark", casts_texts=casts_texts)
     return _print(tree, text, dialect)
 
 

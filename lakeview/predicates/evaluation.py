@@ -21,9 +21,9 @@ _ZONES_MIXED = (
 def condition_of(where: str | pl.Expr, schema: Schema) -> pl.Expr:
     """A filter as `predicate` reads it; InvalidRequestError (kind bad-predicate) also where it is a value.
 
-    A comparison that polars refuses is left to those that evaluate it.
+    A comparison that polars refuses is left to those that evaluate it: Spark casts a text to a timestamp.
     """
-    condition = predicate(where, schema)
+    condition = predicate(where, schema, casts_texts=True)
     try:
         columns = pl.LazyFrame(schema=schema.select(condition.meta.root_names()).to_polars())
         dtype = columns.select(condition.alias("condition")).collect_schema()["condition"]

@@ -30,11 +30,14 @@ _POINTS_IN_TIME = {
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?))?")
 
 
-def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = False) -> exp.Expr:
+def resolve(
+    tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = False, casts_texts: bool = False
+) -> exp.Expr:
     """Returns the tree with columns spelt as the schema spells them: Spark looks names up without regard to case.
 
     A text that is compared with a column of dates is that date, and arithmetic over integers does not wrap around.
     `as_spark`: 32-bit floats meet fractions as doubles, and what Spark evaluates in another way is refused.
+    `casts_texts`: rows are filtered by an engine that makes a timestamp of a text that is compared with one.
     InvalidRequestError (kind unknown-column) for a column that the schema does not have, and (kind bad-predicate) for a
     date that is compared with a number, or a timestamp with a number or a text; `subject` names the expression in both.
     """
@@ -50,7 +53,7 @@ def resolve(tree: exp.Expr, schema: Schema, subject: str, *, as_spark: bool = Fa
     for column, value in _comparisons(tree):
         _date(column, value, types)
         if not as_spark:
-            _refuse_other_types(column, value, types, subject)
+            _refuse_other_types(column, value, types, subject, casts_texts=casts_texts)
     return without_overflow(with_doubles(check_types(tree, types), types) if as_spark else tree, types)
 
 
@@ -110,13 +113,15 @@ def _date(column: exp.Expr, value: exp.Expr, types: Mapping[int, DataType]) -> N
         value.replace(exp.cast(value.copy(), "date"))
 
 
-def _refuse_other_types(column: exp.Expr, value: exp.Expr, types: Mapping[int, DataType], subject: str) -> None:
+def _refuse_other_types(
+    column: exp.Expr, value: exp.Expr, types: Mapping[int, DataType], subject: str, *, casts_texts: bool
+) -> None:
     """Raises InvalidRequestError for a date or timestamp that is compared with a number, and for a timestamp compared
     with a text, with what to write. polars takes a number for days or microseconds since 1970, and 2026-11-20 without
     quotes is 1995; of a text nothing says which time zone it is in."""
     type_ = types.get(id(column.unnest()))
     example = _POINTS_IN_TIME.get(type_.name) if isinstance(type_, PrimitiveType) else None
-    is_text = isinstance(value, exp.Literal) and value.is_string and type_ != PrimitiveType("date")
+    is_text = not casts_texts and isinstance(value, exp.Literal) and value.is_string and type_ != PrimitiveType("date")
     if example is None or not (is_text or _is_number(value)):
         return
     name, other = column.unnest().sql(dialect="duckdb"), "text" if is_text else "number"

@@ -59,7 +59,9 @@ def table(
     source_table = lv.open_table(address, storage_options=storage_options)
     snapshot = source_table.snapshot(version, at=None if at is None else timestamp_of(spark, at))
     names = snapshot.schema.names if columns is None else snapshot.schema.resolve_names(columns)
-    filter_columns = [] if where is None else predicate(where, snapshot.schema).meta.root_names()
+    # Spark, which filters the rows, casts a text that is compared with a timestamp
+    condition = None if where is None else predicate(where, snapshot.schema, casts_texts=True)
+    filter_columns = [] if condition is None else condition.meta.root_names()
     if where is not None:
         _check_zone(spark, where, snapshot.schema)
     # Rows without any column would not be counted on their way to Spark.

@@ -160,3 +160,12 @@ def test_a_condition_skips_no_file_that_spark_finds_rows_in(spark: SparkSession,
     assert counts is not None
     for where, everything in zip(conditions, counts, strict=True):
         assert table(spark, orders, where=where).count() == everything > 0, where
+
+
+def test_a_timestamp_is_compared_with_a_text_as_spark_does(spark: SparkSession, tmp_path: Path) -> None:
+    moments = [datetime(2026, 3, day, 9, tzinfo=UTC) for day in (1, 2)]
+    rows = pa.table({"id": [1, 2], "ts": pa.array(moments, pa.timestamp("us", "UTC"))})
+    deltalake.write_deltalake(tmp_path / "t", rows)
+    for native in (True, False):
+        frame = table(spark, str(tmp_path / "t"), columns=["id"], where="ts >= '2026-03-02'", native=native)
+        assert frame.collect() == [(2,)]
