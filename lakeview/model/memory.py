@@ -147,9 +147,10 @@ def memoize(
 
         @wraps(function)
         def remembering(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Value:
-            # one that is given by name, or not given, is the same argument
-            by_name = (kwargs.get(each.name, each.default) for each in parameters[len(args) :])
-            first, *others = chain(args, by_name)
+            # one that is given by name, or not given, is the same argument; a name that the function has not, or that
+            # has its value by its place, stays one argument more, with which no value is cached
+            by_name = {each.name: each.default for each in parameters[len(args) :]} | kwargs
+            first, *others = chain(args, by_name.values())
             memory, address, key = place(first)
             arguments = (*key, *(tuple(value) if isinstance(value, list) else value for value in others))
             make = partial(function, *args, **kwargs)

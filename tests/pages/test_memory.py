@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pytest
 from lakeview import app
 from lakeview.app.cache import cache_values, memory
 from lakeview.app.session import OpenTable
-from lakeview.model.memory import Memory, size_of
+from lakeview.model.memory import Memory, memoize, size_of
 
 FRAME = pl.DataFrame({"n": range(1_000)})
 ARROW = pa.table({"n": pa.array(range(1_000), pa.int64())})
@@ -212,3 +213,21 @@ def test_what_is_not_about_a_table_is_kept_in_bounds_too() -> None:
         if decorator.startswith(("st.cache_data", "st.cache_resource")) and "max_entries=" not in decorator
     ]
     assert unbounded == []
+
+
+def test_a_misspelt_argument_is_refused_though_the_answer_without_it_is_in_memory() -> None:
+    memory = Memory()
+
+    @memoize(lambda first: (memory, first, ()), entries=9)
+    def scale(_address: str, by: int = 1) -> int:
+        return 10 * by
+
+    assert (scale("a"), scale("a", 1), scale("a", by=1), scale(_address="a", by=2)) == (10, 10, 10, 20)
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        (("a",), {"yb": 2}),
+        (("a", 1), {"by": 1}),
+        (("a", 1, 1), {}),
+    ]
+    for arguments, by_name in calls:
+        with pytest.raises(TypeError):
+            scale(*arguments, **by_name)
