@@ -10,19 +10,30 @@ from lakeview.views.thresholds import NULL_JUMP, NULL_JUMP_FROM_ZERO, RANGE_WIDT
 from lakeview.views.units import count_text, format_version
 
 
-def next_loads_alike(changes: pl.DataFrame, load: Mapping[str, Any], *, is_above: bool | None = None) -> str | None:
-    """`still so in the next 2 loads, to v39, the newest`: how many loads right after one of SUDDEN are like it.
+def loads_to_compare(changes: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """For each column with a sudden change its loads of SUDDEN that bring new rows and were not reverted."""
+    columns = changes.filter(pl.col("sudden") | pl.col("sudden_range"))["column"].unique()
+    loads = changes.filter(
+        brings_new_rows() & pl.col("taken_back_by").is_null(), pl.col("column").is_in(columns.implode())
+    )
+    return {str(name): part for (name,), part in loads.partition_by("column", as_dict=True).items()}
+
+
+def next_loads_alike(
+    loads: Mapping[str, pl.DataFrame], load: Mapping[str, Any], *, is_above: bool | None = None
+) -> str | None:
+    """`still so in the next 2 loads, to v39, the newest`: how many of `loads_to_compare` right after one of SUDDEN are
+    like it.
 
     Judged by what was expected of that load: each later one has it in its own baseline, and is no anomaly for it. One
     that is an anomaly of the column has a finding of its own, and ends them. `is_above`: beyond the max of the range or
     below its min; None for nulls. None is returned without such loads, and for a load that was reverted.
     """
-    if load["taken_back_by"] is not None:
+    of_column = loads.get(load["column"])
+    if load["taken_back_by"] is not None or of_column is None:
         return None
-    loads = changes.filter(brings_new_rows() & pl.col("taken_back_by").is_null())
-    loads = loads.filter(pl.col("column") == load["column"])
-    place = loads["version"].index_of(load["version"])
-    if place is None or (later := loads[place + 1 :]).is_empty():
+    place = of_column["version"].index_of(load["version"])
+    if place is None or (later := of_column[place + 1 :]).is_empty():
         return None
     is_alike = _is_far(load, is_above) & ~pl.col("sudden") & ~pl.col("sudden_range")
     others = later.select(~is_alike.fill_null(value=False)).to_series().arg_true()
