@@ -9,7 +9,14 @@ import click
 import lakeview as lv
 from lakeview.cli.commands import look_command, record, report, table_command
 from lakeview.cli.text import as_json, echo_frame, echo_lines, echo_sentence
-from lakeview.cli.versions import ref_option, snapshot_named, version_number, version_option, with_names
+from lakeview.cli.versions import (
+    no_commits_text,
+    ref_option,
+    snapshot_named,
+    version_number,
+    version_option,
+    with_names,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +77,7 @@ def quality(look: Inspection, machine: bool) -> None:
         click.echo(as_json({"findings": [record(f) for f in findings], "columns": columns.to_dicts()}))
         return
     if timeline.is_empty():
-        click.echo("no commits are left in the log, or they are not shared: no load can be judged")
+        click.echo(f"{no_commits_text(look.version)}: no load can be judged")
     elif line := lv.views.first_lines.quality_line(findings, timeline):
         echo_sentence(line)
     if findings:

@@ -14,6 +14,7 @@ from lakeview.cli.text import as_json, echo_frame, echo_lines, echo_sentence, ha
 from lakeview.cli.versions import (
     at_option,
     fit_columns,
+    no_commits_text,
     ref_option,
     snapshot_named,
     version_number,
@@ -235,7 +236,7 @@ def show(table: lv.Table, machine: bool, version: str | None, at: str | None, re
 def history(table: lv.Table, machine: bool, limit: int | None) -> None:
     """Show what happened, commit by commit, newest first."""
     commits = table.history(limit)
-    nothing = "no commits are left in the log, or they are not shared"
+    nothing = no_commits_text(table.latest_version)
     if machine or commits.is_empty():
         echo_frame(commits, machine, nothing)
         return

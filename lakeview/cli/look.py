@@ -12,7 +12,15 @@ import click
 import lakeview as lv
 from lakeview.cli.commands import table_command
 from lakeview.cli.text import echo_frame, echo_sentence, width
-from lakeview.cli.versions import at_option, ref_option, snapshot_named, version_number, version_option, version_text
+from lakeview.cli.versions import (
+    at_option,
+    no_commits_text,
+    ref_option,
+    snapshot_named,
+    version_number,
+    version_option,
+    version_text,
+)
 from lakeview.model.errors import InvalidRequestError
 from lakeview.model.printable import printable
 from lakeview.predicates.evaluation import reason
@@ -125,6 +133,8 @@ def compare(table: lv.Table, machine: bool, base: str | None, version: str | Non
     before = version_number(table, base)
     if before is None:
         before = _version_before(table, timeline, look.version)
+    if before is None and look.version < 0:
+        raise InvalidRequestError(no_commits_text(look.version), fix="compare it after two commits")
     if before is None:
         raise InvalidRequestError(
             f"no version before {version_text(look.version)} is known",

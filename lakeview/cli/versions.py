@@ -66,9 +66,16 @@ def moment(text: str | None) -> datetime | None:
 
 
 def version_text(version: int) -> str:
-    """A version with its name, if it has one: `s14 (6291485839860122601)`."""
+    """A version with its name, if it has one: `s14 (6291485839860122601)`; that a table has no snapshot yet."""
+    if version < 0:
+        return "none: the table has no snapshot yet"
     name = name_of(version)
     return str(version) if name is None else f"{name} ({version})"
+
+
+def no_commits_text(version: int) -> str:
+    """Why a table at its latest version has no commits to show."""
+    return "the table has no commits yet" if version < 0 else "no commits are left in the log, or they are not shared"
 
 
 def with_names(frame: pl.DataFrame) -> pl.DataFrame:

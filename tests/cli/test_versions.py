@@ -111,3 +111,12 @@ def test_ids_give_way_where_they_would_cut_the_names_of_columns(address: str) ->
 
     assert head("140").endswith(" id")
     assert not head("50").endswith(" id")
+
+
+def test_a_table_without_snapshots_is_said_to_have_none(tmp_path: Path) -> None:
+    address = IcebergHistory(tmp_path / "t", FIELDS).address
+    assert "version    none: the table has no snapshot yet\n" in run("show", address).stdout
+    assert json.loads(run("show", address, "--json").stdout)["version"] == -1
+    assert run("history", address).stdout == "the table has no commits yet\n"
+    assert run("quality", address).stdout.startswith("the table has no commits yet: no load can be judged\n")
+    assert "the table has no commits yet" in run("compare", address).stderr
