@@ -7,7 +7,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from itertools import islice
 from operator import itemgetter
@@ -40,6 +40,16 @@ _WITHOUT_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError", "TokenR
 T = TypeVar("T")
 
 
+def _prepare(scheme: str) -> None:
+    """Gives fsspec's class for FTP the connection that its `__del__` closes: where `__init__` raised there is none, and
+    Python prints a traceback."""
+    if scheme == "ftp":
+        from fsspec.implementations.ftp import FTPFileSystem
+
+        if not hasattr(FTPFileSystem, "ftp"):  # an instance that is connected has its own
+            FTPFileSystem.ftp = ExitStack()
+
+
 class FsspecStorage(Storage):
     """Any store that fsspec knows and that has no class of its own here: memory, HDFS, SFTP, WebDAV, ..."""
 
@@ -59,6 +69,7 @@ class FsspecStorage(Storage):
         # a listing kept from before would hide what others wrote since: whether a commit is there, for one
         fresh = {"use_listings_cache": False} if self.remote else {}
         try:
+            _prepare(self._scheme)
             self._fs: Any = fsspec.filesystem(self._scheme, **{**fresh, **options})
         except ValueError as error:
             raise InvalidRequestError(

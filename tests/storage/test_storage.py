@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import gc
 import multiprocessing
 import os
 import pickle
+import socket
+import sys
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -83,6 +86,7 @@ def test_a_store_no_one_knows_is_refused(address: str) -> None:
         ("s3://", InvalidRequestError, "s3:// names a store and no place in it"),
         ("github://x/y", InvalidRequestError, "github:// cannot be opened by its address alone"),
         ("reference://x", InvalidRequestError, "reference:// cannot be opened by its address alone"),
+        ("ftp://host/table", InvalidRequestError, "ftp:// cannot be opened by its address alone"),
     ],
 )
 def test_a_store_that_needs_more_than_its_address_is_refused(
@@ -105,6 +109,22 @@ def test_a_store_that_does_not_answer_at_once_is_unavailable(monkeypatch: pytest
     monkeypatch.setattr(fsspec, "filesystem", refuse)
     with pytest.raises(StoreUnavailableError, match="sftp:// could not be reached: Connection refused"):
         open_storage("sftp://host/table")
+
+
+def test_a_store_of_ftp_without_a_connection_is_freed_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    ignored: list[sys.UnraisableHookArgs] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    closed = socket.socket()
+    closed.bind(("127.0.0.1", 0))  # and does not listen
+    options = {"host": "127.0.0.1", "port": closed.getsockname()[1]}
+    for each in ({}, options):
+        with pytest.raises((InvalidRequestError, StoreUnavailableError)) as caught:
+            open_storage("ftp://127.0.0.1/table", options=each)
+        assert caught.value.fix is not None
+        del caught
+        gc.collect()
+    closed.close()
+    assert not ignored
 
 
 def _create(root: str, number: int) -> list[int]:
