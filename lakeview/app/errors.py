@@ -17,6 +17,7 @@ from lakeview.app.row_links import row_link
 from lakeview.discovery.opening import PROFILE
 from lakeview.model import errors
 from lakeview.model.addresses import normalise
+from lakeview.predicates.condition import null_comparison_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,13 @@ def show(error: errors.LakeviewError, *, here: str | None = None) -> None:
         _draw_tables(folder, matches, is_profile=error.kind == PROFILE)
     else:
         _draw_error(error, fix, way_out, folder, here)
+
+
+def warn_null_comparison(where: str) -> None:
+    """Says what to write in place of a comparison with NULL, which is no error, in a filter that can be read."""
+    hint = null_comparison_hint(where)
+    if hint is not None:
+        st.markdown(f":orange[:material/warning:] **{escape(hint)}**")
 
 
 def _draw_error(

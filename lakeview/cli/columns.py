@@ -114,6 +114,7 @@ def pruning(look: Inspection, machine: bool, where: str) -> None:
     import polars as pl
 
     from lakeview.predicates import predicate
+    from lakeview.predicates.condition import null_comparison_hint
 
     lv.views.pruning.plan.check_condition(predicate(where, look.snapshot.schema), look.snapshot.schema)
     plan = look.pruning(where)
@@ -121,6 +122,8 @@ def pruning(look: Inspection, machine: bool, where: str) -> None:
         echo_frame(plan, machine, "")
         return
     echo_sentence(lv.views.first_lines.filter_line(lv.views.pruning.plan.read_cost(plan)))
+    if hint := null_comparison_hint(where):
+        echo_sentence(hint)
     counts = (
         plan.group_by("reason").agg(files=pl.len(), bytes=lv.views.sums.total("size")).sort("files", descending=True)
     )

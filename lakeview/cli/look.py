@@ -92,7 +92,16 @@ def rows(
     rows = rows_of(snapshot_named(table, version, at, ref), where, columns)
     with rows_read("read"):
         frame = rows.head(limit).collect()
-    echo_frame(frame, machine, "no rows" if where is None else printable(f"no rows where {where}"), is_data=True)
+    echo_frame(frame, machine, _no_rows_text(where), is_data=True)
+
+
+def _no_rows_text(where: str | None) -> str:
+    from lakeview.predicates.condition import null_comparison_hint
+
+    if where is None:
+        return "no rows"
+    hint = null_comparison_hint(where)
+    return printable(f"no rows where {where}" + (f": {hint}" if hint else ""))
 
 
 @table_command(version_option, at_option, ref_option)

@@ -91,6 +91,21 @@ def translate(text: str, dialect: str) -> str:
     return sql.replace("${", r"$\u007b") if dialect == "spark" else sql
 
 
+def null_comparison_hint(text: str) -> str | None:
+    """Returns what to write in place of a comparison with NULL in a condition in polars' SQL; None if it has none.
+
+    SQL allows `x = NULL`, which is null for every row. InvalidRequestError as in `to_expression`.
+    """
+    for node in _parse(text, "polars").find_all(exp.EQ, exp.NEQ):
+        operands = [node.left.unnest(), node.right.unnest()]
+        values = [each for each in operands if not isinstance(each, exp.Null)]
+        if len(values) == 1:
+            test = "IS NULL" if isinstance(node, exp.EQ) else "IS NOT NULL"
+            comparison, value = (shorten(each.sql(dialect="duckdb"), _LONGEST_QUOTE) for each in (node, values[0]))
+            return f"{comparison} is true for no row: write {value} {test}"
+    return None
+
+
 @lru_cache(maxsize=128)
 def _expression(text: str, dialect: str) -> pl.Expr:
     """A page evaluates one text several times: expressions are cached, exceptions are not."""

@@ -62,6 +62,8 @@ def test_pruning_counts_what_a_filter_reads_and_skips(address: str) -> None:
     assert [line.split()[:2] for line in reasons] == [["statistics", "7"], ["kept", "2"]]
     files = [file for file in json.loads(run("pruning", address, "id < 100", "--json").stdout) if file["kept"]]
     assert len(files) == 2
+    hint = "note = NULL is true for no row: write note IS NULL"
+    assert hint in run("pruning", address, "note = NULL").stdout.splitlines()
 
 
 @pytest.mark.parametrize(

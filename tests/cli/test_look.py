@@ -46,6 +46,8 @@ def test_rows_are_shown_as_they_are_written(address: str) -> None:
         {"count_of": 1_000}
     ]
     assert run("rows", address, "--where", "count_of < 0").stdout == "no rows where count_of < 0\n"
+    hint = "count_of = NULL is true for no row: write count_of IS NULL"
+    assert run("rows", address, "--where", "count_of = NULL").stdout == f"no rows where count_of = NULL: {hint}\n"
 
 
 @pytest.mark.parametrize(

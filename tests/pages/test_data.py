@@ -140,6 +140,13 @@ def test_a_filter_that_no_file_can_satisfy_reads_nothing(good: Path) -> None:
     assert "No file can hold such rows" in text(app)
 
 
+@pytest.mark.parametrize("page", ["data", "pruning"])
+def test_a_comparison_with_null_comes_with_what_to_write(page: str, good: Path) -> None:
+    app = open_page(page, good, where="delay = NULL")
+    assert not app.exception
+    assert "**delay = NULL is true for no row: write delay IS NULL**" in text(app)
+
+
 def test_a_filter_that_is_no_sql_is_refused(good: Path) -> None:
     app = open_page("data", good, where="delay >>> 3 and", tab="Profile")
     assert not app.exception

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lakeview.model.errors import InvalidRequestError
 from lakeview.predicates import predicate
-from lakeview.predicates.condition import constraint_expression, translate
+from lakeview.predicates.condition import constraint_expression, null_comparison_hint, translate
 from lakeview.predicates.joins import qualify
 
 ENDLESS = {
@@ -311,3 +311,16 @@ def test_a_condition_is_printed_for_another_engine() -> None:
 )
 def test_each_column_of_a_text_is_of_the_side_that_a_qualifier_names(text: str, expected: str) -> None:
     assert qualify(text, "source") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a = NULL", "a = NULL is true for no row: write a IS NULL"),
+        ("a > 1 AND (null) <> `s t`", '(NULL) <> "s t" is true for no row: write "s t" IS NOT NULL'),
+        ("a IS NOT NULL AND b <=> NULL OR a IN (1, NULL)", None),
+        ("NULL = NULL OR s = 'NULL'", None),
+    ],
+)
+def test_a_comparison_with_null_comes_with_what_to_write(text: str, hint: str | None) -> None:
+    assert null_comparison_hint(text) == hint

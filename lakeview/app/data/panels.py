@@ -8,7 +8,7 @@ import streamlit as st
 from msgspec import structs
 
 from lakeview import views
-from lakeview.app import columns, display_rows, selection
+from lakeview.app import columns, display_rows, errors, selection
 from lakeview.app.components import escape, first_line, frame, link, nothing
 from lakeview.app.data.filters import Request
 from lakeview.app.null_shares import null_columns, pale_key
@@ -101,6 +101,7 @@ def reading(now: OpenTable, request: Request, *most: int) -> Reading:
     if request.where is not None:
         plan = now.frames.plan(request.where, request.version)
         st.markdown(f":small[:gray[{views.data.preview.plan_text(plan)}]]")
+        errors.warn_null_comparison(request.where)
         plan_cost = views.pruning.plan.read_cost(plan)
         cost = Cost(plan_cost.files, plan_cost.bytes, plan_cost.all_files)
     if not most or cost.size is None or cost.size <= most[0]:

@@ -180,7 +180,8 @@ def parts_table(rows: pl.DataFrame) -> None:
 
 
 def warn_unsupported(parts: pl.DataFrame, where: str) -> None:
-    """Says which condition data skipping does not support."""
+    """Says which condition is true for no row, and which one data skipping does not support."""
+    errors.warn_null_comparison(where)
     condition = views.pruning.plan.unsupported_condition(parts, predicate(where), where)
     if condition is not None:
         st.markdown(
