@@ -108,7 +108,7 @@ def _draw_error(
             is_first = st.session_state.get(_MESSAGES) == 1  # each of several on a page would have the same button
             if isinstance(error, errors.CorruptTableError) and is_first and here is not None and PAGES[here].of_table:
                 _draw_readable_version()
-            if folder is not None:
+            if folder is not None and _holds_files(folder):
                 link("lake", "List all tables below it", {"root": folder})
             st.markdown(f":small[:gray[{escape(error.kind)}]]")
 
@@ -152,6 +152,14 @@ def _tables_below(folder: str) -> pl.DataFrame:
         return cache.near_tables(tables.address(folder))
     except errors.LakeviewError:
         return pl.DataFrame()
+
+
+def _holds_files(folder: str) -> bool:
+    """Whether there may be tables below a folder: not below one that is empty or not there."""
+    try:
+        return cache.holds_files(tables.address(folder))
+    except errors.LakeviewError:
+        return False
 
 
 def _draw_tables(folder: str, matches: pl.DataFrame, *, is_profile: bool) -> None:

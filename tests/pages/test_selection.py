@@ -322,6 +322,16 @@ def test_a_folder_of_tables_lists_those_in_its_folders_and_leads_to_the_list_of_
     assert list(rows.run().dataframe[0].value["name"]) == ["orders"]
 
 
+def test_only_a_folder_with_files_leads_to_a_list_of_the_tables_below_it(tmp_path: Path) -> None:
+    def leads_below(folder: Path) -> bool:
+        return any("List all tables below it" in link.label for link in open_page("overview", folder).page_link)
+
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "a.txt").write_text("a", encoding="utf-8")
+    assert leads_below(tmp_path / "papers")
+    assert not leads_below(tmp_path / "nothing")
+
+
 def test_a_link_is_pinned_or_follows_the_latest_version(good: Path) -> None:
     app = open_page("overview", good)
     app.button(key="share").click().run()
