@@ -9,16 +9,18 @@ from lakeview.app.data import changes, filters, panels, profile, sql
 from lakeview.app.query import budget, runner
 from lakeview.app.query.budget import Cost
 from lakeview.app.widget_state import link_widget
+from lakeview.model.errors import LakeviewError
 
 now = session.current()
 runner.start_ahead(now.address)
-answer_place = st.container()
+answer_place = st.empty()
+failures: list[LakeviewError] = []
 preview_tab, profile_tab, query_tab, changes_tab = st.tabs(
     panels.TABS, key=link_widget("tab", panels.TABS[0], panels.TABS), on_change="rerun"
 )
 
 if preview_tab.open:
-    with preview_tab, errors.messages(here="data"), card("Rows", panels.NOTE, key="preview"):
+    with preview_tab, errors.messages(here="data", failures=failures), card("Rows", panels.NOTE, key="preview"):
         request, limits = filters.toolbar(now)
         is_whole = panels.gap(now, request.version) is None
         reading = (
@@ -34,7 +36,11 @@ if preview_tab.open:
             panels.show_rows(now, first, request, reading, is_whole=is_whole)
 
 if profile_tab.open:
-    with profile_tab, errors.messages(here="data"), card("Profile", profile.NOTE, key="profile-card"):
+    with (
+        profile_tab,
+        errors.messages(here="data", failures=failures),
+        card("Profile", profile.NOTE, key="profile-card"),
+    ):
         request, limits = filters.toolbar(now, of_rows=False)
         with answer_place:
             panels.draw_first_line(now, request)
@@ -57,7 +63,7 @@ if profile_tab.open:
         else:
             panels.null_table(shares, now.look.columns().tree)
 
-if query_tab.open or changes_tab.open:
+if query_tab.open or changes_tab.open or failures:
     with answer_place:
         panels.draw_first_line(now)
 

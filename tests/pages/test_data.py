@@ -158,6 +158,7 @@ def test_a_filter_on_a_column_that_is_not_there_is_refused(good: Path) -> None:
     app = open_page("data", good, where="nope > 3")
     assert not app.exception
     assert "There is no column nope" in text(app)
+    assert "**v6 has 60 rows in 4 columns" in text(app)
 
 
 def test_a_filter_whose_types_do_not_fit_is_refused(good: Path) -> None:
