@@ -67,7 +67,7 @@ def null_heatmap(
     y = alt.Y(
         "column:N",
         sort=None,
-        axis=short_label_axis(),
+        axis=short_label_axis(columns),
         scale=alt.Scale(domain=columns, paddingInner=0, paddingOuter=0),
     )
     fields = (("column", "column"), ("version", "version"), ("committed", "committed, UTC"), ("share", "null"))

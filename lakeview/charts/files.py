@@ -142,7 +142,8 @@ def column_bars(chunks: pl.DataFrame, *, dark: bool = False) -> list[AnyChart]:
             "encodings": columns["encodings"],
         }
     )
-    y = lanes("column:N", columns["column"].to_list(), label_axis(_LABEL_WIDTH))
+    names = columns["column"].to_list()
+    y = lanes("column:N", names, label_axis(_LABEL_WIDTH, names))
     scale = alt.Scale(domain=[0, max(float(rows["end"].max() or 0), 1e-9) * 1.16], nice=False)  # type: ignore[arg-type]  # numbers alone
     x_axis = alt.Axis(title=None, format="~s", grid=True, tickCount=5, domain=False)
     fields = (

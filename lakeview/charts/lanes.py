@@ -11,7 +11,7 @@ from lakeview.charts.compare import change_text
 from lakeview.charts.marks import as_given, label_axis, lanes, picks, targets, texts, tooltips
 from lakeview.charts.palette import Palette, palette
 from lakeview.charts.theme import AnyChart, finish_chart, layer_charts, time_axis, time_domain
-from lakeview.model.printable import shorten
+from lakeview.model.printable import shorten, shorten_apart
 from lakeview.views.units import format_moment, format_version
 
 _LONGEST = 26
@@ -65,7 +65,7 @@ def column_lanes(lives: pl.DataFrame, history: pl.DataFrame, until: datetime, *,
     lines = rows.join(drops, on="lane", how="left", maintain_order="left").select(
         "lane", timestamp="born_timestamp", until=pl.col("ended").fill_null(domain[1])
     )
-    names = dict(zip(rows["lane"], (shorten(name, _LONGEST) for name in rows["column"]), strict=True))
+    names = dict(zip(rows["lane"], shorten_apart(rows["column"].to_list(), _LONGEST), strict=True))
     order = [str(lane) for lane in names]
     labels = ", ".join(f"'{lane}': {_string_literal(name)}" for lane, name in names.items())
     y = lanes("lane:O", order, alt.Axis(grid=False, labelExpr=f"({{{labels}}})[datum.value]", **_LANE))

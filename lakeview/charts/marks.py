@@ -1,5 +1,6 @@
 """What many charts draw alike: texts for tooltips, selections by click, step lines, and scales from a largest value."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -8,10 +9,13 @@ import altair as alt
 import polars as pl
 
 from lakeview.charts.theme import SELECTION, AnyChart
+from lakeview.model.printable import shorten, shorten_apart
 from lakeview.views.units import format_count
 
 SHORT_COUNTS = "datum.value % 1 ? '' : replace(format(datum.value, '~s'), /[kMG]$/, ' $&')"
 """The labels of an axis of counts: `20 k`. With a format of the axis, nothing would be `0k`, and half of one `500m`."""
+_LETTER = 6
+"""Pixels of a letter of an axis label, of which few are wider."""
 exact_count: Callable[[float | None], str] = partial(format_count, exact=True)
 
 
@@ -61,9 +65,10 @@ def peak(values: pl.Series) -> float:
     return float(top) if isinstance(top, int | float) else 0.0
 
 
-def short_label_axis(**more: Any) -> alt.Axis:
-    """An axis of names at the left that is as wide as short ones need."""
-    return alt.Axis(title=None, labelLimit=130, minExtent=96, maxExtent=136, **more)
+def short_label_axis(names: Sequence[str] = (), **more: Any) -> alt.Axis:
+    """An axis of names at the left that is as wide as short ones need. `names`: see `label_axis`."""
+    limit = 130
+    return alt.Axis(title=None, labelLimit=limit, minExtent=96, maxExtent=136, **_labels_apart(names, limit), **more)
 
 
 def lanes(field: str, names: Sequence[str], axis: alt.Axis) -> alt.Y:
@@ -71,9 +76,21 @@ def lanes(field: str, names: Sequence[str], axis: alt.Axis) -> alt.Y:
     return alt.Y(field, sort=None, title=None, axis=axis, scale=alt.Scale(domain=list(names)))
 
 
-def label_axis(width: int, **more: Any) -> alt.Axis:
-    """An axis of names at the left that takes this many pixels; longer names are cut."""
-    return alt.Axis(title=None, labelLimit=width - 10, minExtent=width, maxExtent=width, **more)
+def label_axis(width: int, names: Sequence[str] = (), **more: Any) -> alt.Axis:
+    """An axis of names at the left that takes this many pixels; longer names are cut. `names`: those of the axis, of
+    which several may begin alike."""
+    limit = width - 10
+    labels = _labels_apart(names, limit)
+    return alt.Axis(title=None, labelLimit=limit, minExtent=width, maxExtent=width, **labels, **more)
+
+
+def _labels_apart(names: Sequence[str], pixels: int) -> dict[str, Any]:
+    """The option of an axis by which names that would look alike when they are cut do not; none if no two would."""
+    length = pixels // _LETTER
+    labels = shorten_apart(names, length)
+    if all(label == shorten(name, length) for label, name in zip(labels, names, strict=True)):
+        return {}
+    return {"labelExpr": f"{json.dumps(labels)}[indexof({json.dumps(list(names))}, datum.value)]"}
 
 
 def step_line(base: alt.Chart, x: alt.X, y: alt.Y, color: str, *, fill: float = 0.1) -> list[AnyChart]:

@@ -75,7 +75,8 @@ def clustering_bars(clustering: pl.DataFrame, *, selection: str | None = None, d
         unknown=texts(columns["unknown"], exact_count),
         opacity=pl.when(pl.col("column") == (selection or "")).then(1.0).otherwise(0.72),
     )
-    y = lanes("column:N", columns["column"].to_list(), label_axis(_LABEL_WIDTH))
+    names = columns["column"].to_list()
+    y = lanes("column:N", names, label_axis(_LABEL_WIDTH, names))
     percent = alt.Axis(
         title=None, values=[0, 0.25, 0.5, 0.75, 1], labelExpr="datum.value * 100 + ' %'", grid=True, domain=False
     )

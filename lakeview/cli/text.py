@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeview.model.printable import printable, with_json_keys
+from lakeview.model.printable import printable, shorten_apart, with_json_keys
 
 if TYPE_CHECKING:
     import polars as pl
@@ -101,9 +101,10 @@ def table(frame: pl.DataFrame, *, limit: int | None = None, is_data: bool = Fals
         yield from _blocks(columns, limit)
         return
     widths = _fitting([c.width for c in columns], least, limit)
-    for line in zip(*(c.cells for c in columns), strict=True):
+    cells = [c.cells if c.width <= w else shorten_apart(c.cells, w, _cut) for c, w in zip(columns, widths, strict=True)]
+    for line in zip(*cells, strict=True):
         texts = zip(line, columns, widths, strict=True)
-        yield GAP.join(_pad(_cut(text, w), w, right=c.right) for text, c, w in texts).rstrip()
+        yield GAP.join(_pad(text, w, right=c.right) for text, c, w in texts).rstrip()
 
 
 def _least_widths(columns: Sequence[_Column]) -> list[int]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
+from itertools import takewhile
 from unicodedata import category
 
 import polars as pl
@@ -19,6 +20,22 @@ def shorten(text: str, length: int) -> str:
 def shorten_column(text: pl.Expr, length: int) -> pl.Expr:
     """A column of texts, each as `shorten` gives it."""
     return pl.when(text.str.len_chars() > length).then(text.str.head(length - 1) + ELLIPSIS).otherwise(text)
+
+
+def shorten_apart(texts: Sequence[str], length: int, cut: Callable[[str, int], str] = shorten) -> list[str]:
+    """Texts cut to `length`; of those that would then look alike, the middle of their common start is left out:
+    `customer_l…_00_after_ad…`. `cut` is `shorten`, or as it."""
+    short = {text: cut(text, length) for text in texts}
+    alike: dict[str, list[str]] = {}
+    for text, cut_text in short.items():
+        alike.setdefault(cut_text, []).append(text)
+    head = length // 3
+    for group in alike.values():
+        ends = zip(min(group), max(group), strict=False)  # what the first and the last have in common, all have
+        start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends)) - length // 4
+        if len(group) > 1 and start > head:
+            short |= {text: cut(text[:head] + ELLIPSIS + text[start:], length) for text in group}
+    return [short[text] for text in texts]
 
 
 def choices(name: str, names: Sequence[str]) -> str:

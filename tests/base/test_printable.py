@@ -8,7 +8,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from lakeview.model.printable import ELLIPSIS, choices, example_text, shorten, shorten_column
+from lakeview.model.printable import ELLIPSIS, choices, example_text, shorten, shorten_apart, shorten_column
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,13 @@ def test_the_names_most_like_one_are_found_case_aside() -> None:
     assert choices("DELAY", ["delay", "id", "carrier"]) == "perhaps delay is meant"
     assert choices("delay", ["Delay", "DELAY", "id"]) == "perhaps Delay or DELAY is meant"
     assert choices("zz", ["delay"]) == "choose from delay"
+
+
+def test_texts_that_would_look_alike_leave_out_the_middle_of_what_they_begin_with() -> None:
+    names = [f"customer_lifetime_value_for_region_{place:02}_after_adjustment" for place in range(3)]
+    short = shorten_apart([*names, "id", "another_of_so_many_letters_in_a_row"], 24)
+    assert short[:3] == [
+        f"customer\N{HORIZONTAL ELLIPSIS}gion_{place:02}_after_\N{HORIZONTAL ELLIPSIS}" for place in range(3)
+    ]
+    assert short[3:] == ["id", "another_of_so_many_lett\N{HORIZONTAL ELLIPSIS}"]
+    assert shorten_apart(["the same long text"] * 2, 8) == ["the sam\N{HORIZONTAL ELLIPSIS}"] * 2

@@ -77,6 +77,15 @@ def test_figures_of_bars_have_the_same_decimals() -> None:
     assert [row["figure"] for row in rows_of(chart)] == ["2.5 of 10", "4.0 of 10"]
 
 
+def test_columns_whose_names_begin_alike_have_labels_that_differ() -> None:
+    names = [f"lifetime_value_estimate_for_region_{place:02}" for place in range(3)]
+    (chart,) = charts.pruning.clustering_bars(columns(3).with_columns(column=pl.Series(names)))
+    specification = json.dumps(chart.to_dict())
+    assert "on_02" in specification.partition('"labelExpr": "[')[2].partition("indexof")[0]
+    (chart,) = charts.pruning.clustering_bars(columns(3))
+    assert "indexof" not in json.dumps(chart.to_dict())
+
+
 def test_a_column_is_picked_by_a_click() -> None:
     (chart,) = charts.pruning.clustering_bars(columns(3))
     assert [param["name"] for param in chart.to_dict()["params"]] == ["picked"]

@@ -106,3 +106,9 @@ def test_a_program_gets_rows_in_lines_however_many_columns_they_have() -> None:
     frame = pl.DataFrame({f"column_{number}": [number] for number in range(100)})
     assert len(list(table(frame, limit=None, is_data=True))) == 2
     assert len(list(table(frame, limit=80, is_data=True))) == 101
+
+
+def test_texts_that_begin_alike_are_cut_where_they_do_not_differ() -> None:
+    names = [f"lifetime_value_for_region_{place:02}_after_adjustment" for place in (7, 8)]
+    cut = [f"lifeti\N{HORIZONTAL ELLIPSIS}on_{place:02}_afte\N{HORIZONTAL ELLIPSIS}" for place in (7, 8)]
+    assert list(table(pl.DataFrame({"column": names}), limit=18)) == ["column", *cut]
