@@ -1,6 +1,7 @@
 """The lake page's parts: which root, a reading of its tables that goes on while one looks at it, and one table."""
 
 from collections.abc import Callable, Mapping
+from math import ceil
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -42,6 +43,8 @@ PATIENCE = 2.0
 """Seconds that the first picture waits for the reading, so that a small lake is shown at once."""
 PAUSE = 4
 """How many times as long as a drawing took the next one waits: the reading needs the same cores."""
+_STEP = 0.25
+"""Seconds for which such a wait answers no click."""
 
 _COLUMN_NOTE = "from statistics in the log alone; unknown where a table has too many of them, or none"
 
@@ -82,6 +85,14 @@ def _no_tables() -> None:
     nothing("No table was found below this root.", "Look one folder up, or at another root.", "start", "Start")
 
 
+def _wait_in_steps(survey: Survey[_Read], seconds: float) -> None:
+    """Waits so long for the end of the reading, or until a click."""
+    for step in range(ceil(seconds / _STEP)):
+        if survey.done.wait(min(_STEP, seconds - step * _STEP)):
+            return
+        st.session_state.get(_GOING)  # Streamlit ends a run for a click where the run reads the state
+
+
 def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) -> None:
     """What is read so far, after a short wait, drawn again until all is: every second, or less often where a drawing
     takes longer than a fifth of one."""
@@ -94,7 +105,7 @@ def progressive(survey: Survey[_Read], draw: Callable[[Survey[_Read]], None]) ->
     def draw_progress() -> None:
         nonlocal drawing
         if survey.pending:
-            survey.done.wait(PAUSE * drawing)
+            _wait_in_steps(survey, PAUSE * drawing)
         begun = perf_counter()
         if survey.pending:
             st.progress(
