@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -204,7 +205,7 @@ def _no_table(storage: Storage, options: Mapping[str, Any] | None, config: Confi
     if storage.root.endswith(".share") and storage.exists(storage.root):
         return NotATableError(
             f"{storage.root} is the profile of a share, not a table",
-            fix=f"open {storage.root}#share.schema.table; `lakeview tables {storage.root}` lists its tables",
+            fix=f"open {storage.root}#share.schema.table; `lakeview tables {quote(storage.root)}` lists its tables",
             place=storage.root,
             kind=PROFILE,
         )
@@ -213,7 +214,7 @@ def _no_table(storage: Storage, options: Mapping[str, Any] | None, config: Confi
     # not a listing of all that lies below: the address may be the root of a disk
     if is_local(storage.root) and (names := tables_inside(storage)):
         reason = "it is a folder of tables"
-        fix = f"open one of them, {first_few(names)}, below it; `lakeview tables {storage.root}` lists all"
+        fix = f"open one of them, {first_few(names)}, below it; `lakeview tables {quote(storage.root)}` lists all"
     elif is_local(storage.root) and storage.exists(storage.root):
         reason = "it is a file"
     elif not storage.holds_files():

@@ -50,11 +50,12 @@ def test_what_is_no_table_says_what_was_found(tmp_path: Path, files: list[str], 
 
 
 def test_a_folder_of_tables_names_some_of_them(tmp_path: Path) -> None:
+    lake = tmp_path / "my lake"
     for name in ("orders", "a/b/deep", "_hidden", "a/clicks"):
-        DeltaHistory(tmp_path / name).create({"x": "long"})
+        DeltaHistory(lake / name).create({"x": "long"})
     with pytest.raises(NotATableError, match=r"is no table: it is a folder of tables\n") as caught:
-        lv.open_table(tmp_path)
-    assert caught.value.fix == f"open one of them, orders, below it; `lakeview tables {tmp_path}` lists all"
+        lv.open_table(lake)
+    assert caught.value.fix == f"open one of them, orders, below it; `lakeview tables '{lake}'` lists all"
 
 
 def test_the_table_with_a_name_like_one_that_is_not_there_is_named(tmp_path: Path) -> None:
