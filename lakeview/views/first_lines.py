@@ -232,11 +232,14 @@ def engines_line(compatibility: pl.DataFrame, version: int) -> str:
     return f"{line}; {_engines_that(writers, f'{writers.len():,} that write tables', 'write', 'it', the='the ')}"
 
 
-def failing_engines(compatibility: pl.DataFrame, version: int) -> str:
-    """How many engines of COMPATIBILITY cannot read the version; "" where none is known to fail."""
+def reading_engines(compatibility: pl.DataFrame, version: int) -> str:
+    """How many engines of COMPATIBILITY cannot read the version, or how many read it where none is known to fail; ""
+    without rules."""
+    if compatibility.is_empty():
+        return ""
+    what, of = "the table" if version < 0 else format_version(version), count_text(compatibility.height, "engine")
     fail = int((compatibility["read"] == "no").sum())
-    of = count_text(compatibility.height, "engine")
-    return f"{fail:,} of {of} cannot read {format_version(version)}" if fail else ""
+    return f"{fail:,} of {of} cannot read {what}" if fail else _engines_that(compatibility["read"], of, "read", what)
 
 
 def _engines_that(answers: pl.Series, engines: str, verb: str, what: str, the: str = "") -> str:

@@ -9,7 +9,7 @@ now = session.current()
 
 with errors.messages(here="health"):
     findings = now.look.findings()
-    panels.findings_card(findings, engines.failing_note(now))
+    panels.findings_card(findings, engines.reading_note(now))
     with errors.messages(here="health"):  # what a cleanup removes is unknown where the newest version cannot be read
         retention = now.look.retention_simulation()
         is_dated = panels.has_times(retention)

@@ -15,11 +15,11 @@ from lakeview.views.first_lines import (
     data_line,
     empty_line,
     engines_line,
-    failing_engines,
     files_line,
     partitions_line,
     pruning_line,
     quality_line,
+    reading_engines,
     schema_line,
     timeline_line,
     unpartitioned_line,
@@ -246,7 +246,9 @@ def test_engines_that_read_and_write_a_version_are_counted(
     assert engines_line(frame.clear(), 7).startswith("Which engines can read the table is unknown")
 
 
-def test_engines_that_fail_to_read_a_version_are_counted() -> None:
+def test_engines_that_fail_to_read_a_version_are_counted_else_those_that_read_it() -> None:
     frame = pl.DataFrame([YES, NO, UNKNOWN], schema={"read": pl.String(), "write": pl.String()}, orient="row")
-    assert failing_engines(frame, 7) == "1 of 3 engines cannot read v7"
-    assert failing_engines(frame.filter(pl.col("read") != "no"), 7) == ""
+    assert reading_engines(frame, 7) == "1 of 3 engines cannot read v7"
+    assert reading_engines(frame.filter(pl.col("read") != "no"), 7) == "1 of 2 engines reads v7, of 1 it is unknown"
+    assert reading_engines(frame.filter(pl.col("read") == "yes"), -1) == "all 1 engine read the table"
+    assert reading_engines(frame.clear(), 7) == ""

@@ -29,10 +29,10 @@ def note() -> str:
     return f"rules of {day}, each with its source, or tested with that release; what they do not cover is unknown"
 
 
-def failing_note(now: OpenTable) -> str:
-    """How many engines cannot read the version; "" where none is known to fail, or its needs are unknown."""
+def reading_note(now: OpenTable) -> str:
+    """How many engines read the version, or cannot; "" where its needs are unknown."""
     try:
-        return views.first_lines.failing_engines(now.look.engines(), now.version)
+        return views.first_lines.reading_engines(now.look.engines(), now.version)
     except LakeviewError:
         return ""
 

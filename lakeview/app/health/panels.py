@@ -135,7 +135,7 @@ def _longest(retention: views.retention.simulation.Retention) -> int:
 
 def findings_card(every: Sequence[Finding], engines: str) -> None:
     """What is wrong or worth a note, each with its evidence, limit, effect, remedy and command in full; then what
-    passes, its limit in the help of a line. `engines`: which cannot read the table, "" if none is known to."""
+    passes, its limit in the help of a line. `engines`: how many read the table, or cannot; "" if that is unknown."""
     with card("Findings", "; ".join(filter(None, (severity_counts(every), engines))), key="findings"):
         explained_ids: set[str] = set()
         for finding in [f for f in every if f.severity is not Severity.PASS][:_MAX_TOLD]:
