@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.builders.actions import add
+from tests.builders.actions import add, metadata
 from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
@@ -151,3 +151,14 @@ def test_many_files_come_by_page_and_the_page_is_in_the_link(tmp_path: Path) -> 
     app = open_page("files", tmp_path / "t", order="by path", files_page="3")
     assert not app.exception
     assert table_with(app, "file")["file"].to_list() == [f"part-{i:03}.parquet" for i in range(200, 250)]
+
+
+@pytest.mark.parametrize(
+    ("page", "words"), [("files", "1 file without"), ("partitions", "1 1 file"), ("compare", "1 column · matched")]
+)
+def test_one_is_counted_in_the_singular(page: str, words: str, tmp_path: Path) -> None:
+    history = DeltaHistory(tmp_path / "t").create({"id": "long", "day": "integer"}, partition_by=("day",))
+    history.commit(add("day=1/a.parquet", partition={"day": "1"}), metadata({"day": "integer"}, partition_by=("day",)))
+    app = open_page(page, tmp_path / "t")
+    assert not app.exception
+    assert words in text(app)

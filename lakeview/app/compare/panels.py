@@ -146,7 +146,8 @@ def _difference_table(
 def schema_note(changes: pl.DataFrame, pair: Pair) -> str:
     """How many fields changed, and of how many."""
     count = views.units.count_text(changes.height, "change")
-    return f"{count} · {len(pair.after.schema):,} columns · matched by field id or name"
+    of = views.units.count_text(len(pair.after.schema), "column")
+    return f"{count} · {of} · matched by field id or name"
 
 
 def schema_table(changes: pl.DataFrame, pair: Pair) -> None:

@@ -55,7 +55,9 @@ def tiles(facts: views.files.sizes.FileFacts) -> None:
         tile(
             "Rows counted",
             views.units.format_percent(facts.with_records_share),
-            "of files" if not facts.files_without_records else f"{facts.files_without_records:,} files without",
+            f"{views.units.count_text(facts.files_without_records, 'file')} without"
+            if facts.files_without_records
+            else "of files",
             help="Share of files with a row count in the log.",
             attention=bool(facts.files_without_records),
         )

@@ -26,7 +26,7 @@ def tiles(now: OpenTable, sizes: pl.DataFrame, skew: views.partitions.sizes.Skew
         tile(
             "Partitions",
             f"{skew.partitions:,}",
-            f"{now.snapshot.num_files:,} files",
+            views.units.count_text(now.snapshot.num_files, "file"),
             note=f"half of the bytes in {half:,}" if half else None,
         )
         tile("Median", views.units.format_bytes(skew.median_bytes), views.units.count_text(skew.median_files, "file"))
