@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,8 @@ from tests.builders.history import DeltaHistory
 from tests.builders.iceberg import IcebergHistory
 from tests.pages import tables
 from tests.views.at_once import row_difference
+
+A, B = ({"name": name, "type": "long", "nullable": True, "metadata": {}} for name in "ab")
 
 FIELDS = [
     {"id": 1, "name": "id", "required": False, "type": "long"},
@@ -99,6 +102,28 @@ def test_as_many_rows_in_other_files_are_the_same_only_where_no_commit_changed_d
     table = lv.open_table(str(tmp_path / "t"))
     text = views.compare.summary.sentence(table.snapshot(1), table.snapshot(2), line(table))
     assert f": {message}, the same columns, " in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ([B, A], "1 column moved"),
+        ([{**A, "nullable": False}, B], "1 column with another nullability"),
+        ([{**A, "metadata": {"comment": "a"}}, {**B, "metadata": {"comment": "b"}}], "2 columns with another comment"),
+        ([{**A, "metadata": {"CURRENT_DEFAULT": "1"}}, B], "1 column with another default"),
+        ([{**A, "metadata": {"owner": "li"}}, B], "1 column with other metadata"),
+        ([A, B], "the same columns"),
+    ],
+)
+def test_a_change_of_columns_of_any_kind_is_none_of_the_same_columns(
+    fields: list[dict[str, object]], words: str, tmp_path: Path
+) -> None:
+    schemas = (json.dumps({"type": "struct", "fields": each}) for each in ([A, B], fields))
+    first, second = (metadata(schema=schema) for schema in schemas)
+    DeltaHistory(tmp_path / "t").commit(protocol(), first).commit(second)
+    table = lv.open_table(str(tmp_path / "t"))
+    text = views.compare.summary.sentence(table.snapshot(0), table.snapshot(1), line(table))
+    assert f": as many rows, {words}, the same files; " in text
 
 
 def test_files_are_compared_by_partition(good: lv.Table) -> None:

@@ -119,11 +119,16 @@ def _rows(difference: FileDifference, between: pl.DataFrame | None) -> str:
 
 def _columns(before: Snapshot, after: Snapshot) -> list[str]:
     changes = diff_schemas(before.schema, after.schema).group_by("change", maintain_order=True).len()
-    words = {"added": "added", "dropped": "dropped", "renamed": "renamed", "type": "with another type"}
-    parts = [
-        f"{count_text(count, 'column')} {words[change]}" for change, count in changes.iter_rows() if change in words
-    ]
+    parts = [f"{count_text(count, 'column')} {_COLUMN_CHANGES[change]}" for change, count in changes.iter_rows()]
     return parts or ["the same columns"]
+
+
+_COLUMN_CHANGES = {
+    "added": "added", "dropped": "dropped", "renamed": "renamed", "moved": "moved", "type": "with another type",
+    "nullability": "with another nullability", "comment": "with another comment", "default": "with another default",
+    "metadata": "with other metadata",
+}  # fmt: skip
+"""The changes of SCHEMA_DIFF in words."""
 
 
 def _file_words(difference: FileDifference) -> list[str]:
