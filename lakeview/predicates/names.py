@@ -43,11 +43,12 @@ def resolve(
     """
     types: dict[int, DataType] = {}
     for node in [n for n in tree.walk() if _is_column(n)]:
-        names = [part.name for part in node.parts]  # type: ignore[attr-defined]  # columns and dots have them
-        is_quoted = not as_spark and node.parts[0].args.get("quoted", False)  # type: ignore[attr-defined]  # as above
+        parts: list[exp.Identifier] = node.parts  # type: ignore[attr-defined]  # columns and dots have them
+        names = [part.name for part in parts]
+        is_quoted = not as_spark and parts[0].args.get("quoted", False)
         spelt, type_ = _find(schema.fields, names, subject, may_be_text=is_quoted and len(names) == 1)
         types[id(node)] = type_
-        for part, name in zip(node.parts, spelt, strict=True):  # type: ignore[attr-defined]  # as above
+        for part, name in zip(parts, spelt, strict=True):
             if part.name != name:
                 part.replace(exp.to_identifier(name, quoted=True))
     for column, value in _comparisons(tree):
