@@ -116,8 +116,9 @@ def test_what_is_not_damaged_is_read_where_there_is_no_other_way(history: DeltaH
         assert sorted(table.files(columns=["path"])["path"]) == [*ALL_FILES, "f8"]
 
 
-def test_a_damaged_checkpoint_is_read_once(history: DeltaHistory, monkeypatch: pytest.MonkeyPatch) -> None:
-    damage(history, NEWEST, "add.path")
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
+    """Version -> how often file actions were read from its checkpoint."""
     reads = Counter[int]()
     adds = Checkpoint.adds
 
@@ -126,6 +127,11 @@ def test_a_damaged_checkpoint_is_read_once(history: DeltaHistory, monkeypatch: p
         return adds(checkpoint, *args)
 
     monkeypatch.setattr(Checkpoint, "adds", count)
+    return reads
+
+
+def test_a_damaged_checkpoint_is_read_once(history: DeltaHistory, reads: Counter[int]) -> None:
+    damage(history, NEWEST, "add.path")
     table = lv.open_table(history.address)
     for version in (8, 7, 8, None):
         assert len(table.files(version, columns=["path"])) == (5 if version == 7 else 6)
@@ -236,20 +242,12 @@ def test_a_vacuum_reads_tombstones_along_another_segment(history: DeltaHistory) 
 
 
 def test_after_many_damaged_checkpoints_the_commits_are_read_from_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, reads: Counter[int]
 ) -> None:
     history = DeltaHistory(tmp_path / "t").create()
     for version in range(1, 21):
         history.commit(add(f"f{version}")).checkpoint(version)
         damage(history, log_name(version, "checkpoint.parquet"), "add.path")
-    reads = Counter[int]()
-    adds = Checkpoint.adds
-
-    def count(checkpoint: Checkpoint, *args: Any) -> Any:
-        reads[checkpoint.version] += 1
-        return adds(checkpoint, *args)
-
-    monkeypatch.setattr(Checkpoint, "adds", count)
     assert len(lv.open_table(history.address).files()) == 20
     assert sorted(reads) == list(range(13, 21))
 
