@@ -7,7 +7,6 @@ is asked again, at the cost of one listing. Exceptions are not cached.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ParamSpec, TypeVar
@@ -23,7 +22,6 @@ from lakeview.model.memory import Memory, Place, memoize
 from lakeview.model.schema import Schema
 from lakeview.model.table import Table
 from lakeview.sharing.server.refresh import ANOTHER_TABLE, look_again
-from lakeview.storage import open_storage
 
 _Value = TypeVar("_Value")
 _Arguments = ParamSpec("_Arguments")
@@ -174,13 +172,6 @@ def near_tables(root: str) -> pl.DataFrame:
         return lv.find_tables(root, depth=2)
     except LakeviewError:
         return pl.DataFrame(schema=TABLES)
-
-
-def holds_files(root: str) -> bool:
-    """Whether there are files below what is no table; False where it cannot be listed."""
-    with suppress(LakeviewError):
-        return open_storage(root, decode=True).holds_files()
-    return False
 
 
 def forget_frames() -> None:

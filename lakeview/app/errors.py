@@ -18,6 +18,7 @@ from lakeview.discovery.opening import PROFILE
 from lakeview.model import errors
 from lakeview.model.addresses import normalise
 from lakeview.predicates.condition import null_comparison_hint
+from lakeview.storage import open_storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def _tables_below(folder: str) -> pl.DataFrame:
 def _holds_files(folder: str) -> bool:
     """Whether there may be tables below a folder: not below one that is empty or not there."""
     try:
-        return cache.holds_files(tables.address(folder))
+        return open_storage(tables.address(folder), decode=True).holds_files()
     except errors.LakeviewError:
         return False
 

@@ -67,7 +67,7 @@ def test_the_table_with_a_name_like_one_that_is_not_there_is_named(tmp_path: Pat
     with pytest.raises(NotATableError) as other:
         lv.open_table(tmp_path / "sales")
     assert (other.value.fix or "").startswith("give the folder")
-    with pytest.raises(NotATableError) as outside:  # what lies beside an allowed root is nobody's business
+    with pytest.raises(NotATableError) as outside:  # what lies beside an allowed root is not told
         lv.open_table(tmp_path / "fligths", config=Config(roots=(str(tmp_path / "fligths"),)))
     assert (outside.value.fix or "").startswith("give the folder")
 

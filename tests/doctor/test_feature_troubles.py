@@ -220,7 +220,7 @@ TROUBLES: dict[str, tuple[Tell, Severity, str, str]] = {
         lambda h: managed(h, "inCommitTimestamp", first={"inCommitTimestamp": FIRST}, enableInCommitTimestamps="true"),
         NOTE, "1 commit has no txnId", "v0",
     ),
-    "an undeclared column of shapes": (
+    "an undeclared geo column": (
         lambda h: h.create({"id": "long", "g": "geometry(OGC:CRS84)"}),
         BROKEN, "used and not declared: geospatial", "column g",
     ),

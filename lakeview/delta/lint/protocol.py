@@ -104,8 +104,8 @@ class Use:
         type_ = PrimitiveType(name)
         return next((f"column {node.name}" for node in self._nodes if node.type == type_), None)
 
-    def shape(self) -> str | None:
-        """A column of shapes, at any depth."""
+    def geospatial(self) -> str | None:
+        """A column of geometries or geographies, at any depth."""
         names = (
             (node.name, node.type.name.partition("(")[0])
             for node in self._nodes
@@ -152,7 +152,7 @@ _USES: Mapping[str, Callable[[Use], str | None]] = {
     "columnMapping": Use.mapping,
     "deletionVectors": lambda u: u.vectors() or u.on("delta.enableDeletionVectors"),
     "timestampNtz": lambda u: u.type("timestamp_ntz"),
-    "geospatial": Use.shape,
+    "geospatial": Use.geospatial,
     "variantType": lambda u: u.type("variant"),
     "variantShredding": lambda u: u.on("delta.enableVariantShredding"),
     "typeWidening": lambda u: u.metadata("delta.typeChanges") or u.on("delta.enableTypeWidening"),

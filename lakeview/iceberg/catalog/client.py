@@ -158,7 +158,7 @@ class CatalogClient:
 
     def _require_dropped(self, namespace: tuple[str, ...]) -> None:
         """InvalidRequestError for a namespace that was listed and is said not to be there, if it is listed still: then
-        nobody dropped it meanwhile, and its tables would be missing without a word."""
+        it was not dropped meanwhile, and its tables would be missing without a word."""
         if namespace in self._children(namespace[:-1]):
             raise InvalidRequestError(
                 f"the catalog {self.name} lists the namespace {dotted_name(namespace)}, and answers that there is none",

@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from lakeview.views.quality.sudden_changes import brings_new_rows
-from lakeview.views.thresholds import NULL_JUMP, NULL_JUMP_FROM_ZERO, RANGE_WIDTHS
+from lakeview.views.quality.sudden_changes import brings_new_rows, least_jump
+from lakeview.views.thresholds import RANGE_WIDTHS
 from lakeview.views.units import count_text, format_version
 
 
@@ -47,8 +47,8 @@ def next_loads_alike(
 
 def _is_far(load: Mapping[str, Any], is_above: bool | None) -> pl.Expr:
     if is_above is None:
-        most = float(load["usual_most"])
-        return pl.col("exact") & (pl.col("null_share") - most > (NULL_JUMP if most else NULL_JUMP_FROM_ZERO))
+        most = pl.lit(load["usual_most"])
+        return pl.col("exact") & (pl.col("null_share") - most > least_jump(most))
     low, high = float(load["usual_low"]), float(load["usual_high"])
     beyond = pl.col("high") - high if is_above else low - pl.col("low")
     return beyond > RANGE_WIDTHS * (high - low)

@@ -54,7 +54,6 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
         width=around(high - low, "median").over("column"),
     ).with_columns(distance=(pl.col("null_share") - pl.col("usual")).abs())
     spread = around(pl.when(stays & pl.col("exact")).then("distance"), "median").over("column").fill_null(0.0)
-    floor = pl.when(pl.col("usual_most") > 0).then(NULL_JUMP).otherwise(NULL_JUMP_FROM_ZERO)
     # a width of none says nothing of what is far: a year that is the same for twenty loads may well become the next
     width = pl.max_horizontal("width", pl.col("usual_high") - pl.col("usual_low"))
     above = pl.col("high") - _expected_end("usual_high", "earlier_high", pl.max_horizontal)
@@ -68,7 +67,7 @@ def sudden_changes(loads: pl.DataFrame) -> pl.DataFrame:
         with_baseline.with_columns(
             unusual=pl.col("exact") & is_unusual_share(pl.col("distance"), spread),
             sudden=pl.col("exact")
-            & (pl.col("null_share") - most > floor)
+            & (pl.col("null_share") - most > least_jump(pl.col("usual_most")))
             & (pl.col("null_count") - most * pl.col("records") >= NULL_ROWS)
             & ~adds_none.fill_null(value=False),
             sudden_range=(width > 0) & (outside > RANGE_WIDTHS * width),
@@ -85,6 +84,11 @@ def _expected_end(usual: str, earlier: str, farther: Callable[[str, str], pl.Exp
     """An end of what is expected, by the loads around and the files that are rewritten; null where one is unknown."""
     is_known = pl.col(usual).is_not_null() & (~pl.col("rewrites") | pl.col(earlier).is_not_null())
     return pl.when(is_known).then(farther(usual, earlier))
+
+
+def least_jump(usual_most: pl.Expr) -> pl.Expr:
+    """How far a null share lies above those of its baseline, at least, where it is a sudden change."""
+    return pl.when(usual_most > 0).then(NULL_JUMP).otherwise(NULL_JUMP_FROM_ZERO)
 
 
 def brings_new_rows() -> pl.Expr:
