@@ -29,10 +29,10 @@ def readable_versions(log: TableLog, history: History, times: pl.DataFrame, fold
     """VERSIONS, newest first.
 
     A version is readable if a base (commit 0, or a complete checkpoint that is whole as far as its footer shows) and an
-    unbroken run of commits reach it, its protocol, file format and type changes are
-    ones we implement, and its data files and deletion vectors are there. Files are looked up in one listing of the
-    table's `folder`; files recorded outside it are taken to be there, unless they lie outside the allowed roots. In a
-    store that shows no folders `readable` is null.
+    unbroken run of commits reach it, its protocol, file format and type changes are ones we implement, and its data
+    files and deletion vectors are there. Files are looked up in one listing of the table's `folder`; files recorded
+    outside it are taken to be there, unless they lie outside the allowed roots. In a store that shows no folders
+    `readable` is null.
     """
     bases = {c.version for c in log.checkpoints()}
     every = _every(log)

@@ -86,8 +86,8 @@ class BoundedAdapter(BaseAdapter):
             finally:
                 answers.put(outcome)
 
-        # in a thread, since a socket's time-out begins again with each piece: a server that sends a byte of a header now
-        # and then would have it wait for ever
+        # in a thread, since a socket's time-out begins again with each piece: a server that sends a byte of a header
+        # now and then would have it wait for ever
         threading.Thread(target=ask, name="lakeview-catalog", daemon=True).start()
         try:
             answer = answers.get(timeout=seconds)
