@@ -87,7 +87,7 @@ def test_many_files_are_read_ahead_in_order(store: Storage, requests: Count, ser
     reader = store.each_ahead(store.read, names, FILES_AHEAD)
     assert next(reader) == b"log/00"
     reader.close()
-    assert len(server.requests) <= FILES_AHEAD
+    assert len(server.requests) <= FILES_AHEAD + 1, "one more takes the place of the file that was handed out"
 
 
 def test_a_file_that_is_gone_ends_reading_ahead(store: Storage) -> None:
